@@ -1,0 +1,2 @@
+//! The `bandgate` command.
+fn main() {}

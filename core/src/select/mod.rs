@@ -1,0 +1,2 @@
+//! Stage `select`.
+pub mod band;

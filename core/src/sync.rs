@@ -1,0 +1,102 @@
+//! The only door to atomics, interior-mutable cells and spin hints: std, or loom under `cfg(loom)`.
+//!
+//! Everything that two threads may touch goes through here, so that the loom models in `loom-tests`
+//! run the production types and not a copy of them.
+
+#[cfg(loom)]
+pub use loom::{
+    hint::spin_loop,
+    sync::Arc,
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
+    thread::yield_now,
+};
+#[cfg(not(loom))]
+pub use {
+    alloc::sync::Arc,
+    core::hint::spin_loop,
+    core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
+    std::thread::yield_now,
+};
+
+/// A cell whose accesses loom can watch: the closure form of `core::cell::UnsafeCell`.
+///
+/// The caller guarantees exclusivity; loom reports two accesses that are not ordered.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct UnsafeCell<T>(
+    #[cfg(loom)] loom::cell::UnsafeCell<T>,
+    #[cfg(not(loom))] core::cell::UnsafeCell<T>,
+);
+
+impl<T> UnsafeCell<T> {
+    /// Wraps a value.
+    pub fn new(value: T) -> Self {
+        #[cfg(loom)]
+        return Self(loom::cell::UnsafeCell::new(value));
+        #[cfg(not(loom))]
+        return Self(core::cell::UnsafeCell::new(value));
+    }
+
+    /// Calls `f` with a shared pointer. Sound only while nobody has the exclusive one.
+    #[inline(always)]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        #[cfg(loom)]
+        return self.0.with(f);
+        #[cfg(not(loom))]
+        return f(self.0.get());
+    }
+
+    /// Calls `f` with the exclusive pointer. Sound only while the caller owns the cell.
+    #[inline(always)]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        #[cfg(loom)]
+        return self.0.with_mut(f);
+        #[cfg(not(loom))]
+        return f(self.0.get());
+    }
+}
+
+/// Bounded exponential back-off after a lost compare-and-swap: test first, then up to `2^limit` pauses.
+///
+/// Under loom every step yields, so that a model explores the other threads instead of spinning.
+#[derive(Debug)]
+pub struct Backoff {
+    step: u32,
+}
+
+impl Backoff {
+    /// Exponent of the longest pause (64 `PAUSE`s: `prototype.md` 1.4 measured 16 to 64 as best).
+    const LIMIT: u32 = 6;
+
+    /// A fresh back-off.
+    #[inline]
+    pub const fn new() -> Self {
+        Self { step: 0 }
+    }
+
+    /// Pauses a little longer than the last time.
+    #[inline]
+    pub fn snooze(&mut self) {
+        #[cfg(loom)]
+        yield_now();
+        #[cfg(not(loom))]
+        for _ in 0..1_u32 << self.step {
+            spin_loop();
+        }
+        if self.step < Self::LIMIT {
+            self.step += 1;
+        }
+    }
+
+    /// Whether the longest pause has been reached: time to leave instead of spinning on.
+    #[inline]
+    pub const fn is_spent(&self) -> bool {
+        self.step >= Self::LIMIT
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}

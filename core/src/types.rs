@@ -1,0 +1,22 @@
+//! Plain types every stage shares: limits, indices, the description of a pool.
+
+pub mod policy;
+pub mod settings;
+
+/// Bands a pool may have; one bit each in a `u64` mask.
+pub const MAX_BANDS: usize = 64;
+
+/// Commands and grants one turn may do before it hands the pool on.
+pub const TURN_BUDGET: u32 = 64;
+
+/// "No index": the end of a list, the absent flow.
+pub const NONE: u32 = u32::MAX;
+
+/// A set of bands: bit `i` is the band at index `i`, 0 the most urgent.
+pub type BandMask = u64;
+
+/// A mask with the lowest `n` bits set (`n` up to 64).
+#[inline]
+pub const fn first_bands(n: u32) -> BandMask {
+    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
+}

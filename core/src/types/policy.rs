@@ -1,0 +1,119 @@
+//! What the configuration says about the policies, in the integers they compute with.
+
+use alloc::vec::Vec;
+
+/// A share in 1/10,000: how ratios are kept, so that no float decides who is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ratio(pub u32);
+
+impl Ratio {
+    /// Parts a whole has.
+    pub const WHOLE: u32 = 10_000;
+
+    /// Quantises a ratio in 0..=1 to 1/10,000, a positive one to at least 1 (`spec/flow-control.md` 3.2).
+    ///
+    /// `None` for NaN or a value outside 0..=1.
+    #[allow(
+        clippy::float_arithmetic,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "configuration: the range is checked before, and no decision is made here"
+    )]
+    pub fn from_f64(ratio: f64) -> Option<Self> {
+        if !(0.0..=1.0).contains(&ratio) {
+            return None;
+        }
+        let parts = (ratio * f64::from(Self::WHOLE)).round() as u32;
+        Some(Self(if ratio > 0.0 { parts.max(1) } else { 0 }))
+    }
+}
+
+/// How the weights of the bands are made (`spec/flow-control.md` 3.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// `priority - anchor + 1`; without an anchor the lowest priority ever provisioned.
+    Proportional {
+        /// The configured anchor, if any.
+        anchor: Option<i32>,
+    },
+    /// N for the top band down to 1.
+    Linear,
+    /// Listed per priority.
+    Explicit {
+        /// Ratio of each listed priority; 0 = leftovers only.
+        ratios: Vec<(i32, Ratio)>,
+        /// Ratio of a band that is not listed; absent: the smallest positive one.
+        default_ratio: Option<Ratio>,
+    },
+}
+
+/// Which weighted schedule runs while WFQ is active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// Integer credits, highest priority first within a round (`spec/flow-control.md` 3.4).
+    PriorityFirst {
+        /// Longest round in dispatches; absent: the sum of the weights.
+        max_fairness_window: Option<u32>,
+    },
+    /// Integer virtual time (`spec/flow-control.md` 3.5).
+    Interleaved,
+}
+
+/// Everything `cross-band-fairness-policy` computes with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WfqParams {
+    /// Saturation from which the weights rule, 0 <= x < 1.
+    pub activation: f64,
+    /// Saturation below which strict order returns, 0 <= x <= activation.
+    pub deactivation: f64,
+    /// How long credits and virtual times survive a deactivation, in nanoseconds; 0 = not at all.
+    pub retention_ns: u64,
+    /// Credits or virtual time.
+    pub schedule: Schedule,
+    /// Where the weights come from.
+    pub distribution: Distribution,
+}
+
+/// Which order over the bands a pool uses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum BandSelection {
+    /// Highest priority first.
+    #[default]
+    Strict,
+    /// Weighted fair queuing above an activation threshold.
+    Wfq(WfqParams),
+}
+
+/// The scale a linear holdback is spread over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HoldbackDomain {
+    /// Evenly by position.
+    #[default]
+    Rank,
+    /// By priority value.
+    Value,
+}
+
+/// Where the ceilings of the bands come from (`spec/flow-control.md` 4). A ceiling is a saturation in 0..=1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Holdback {
+    /// Every ceiling is 1.0.
+    #[default]
+    None,
+    /// A straight line from the lowest band's `min` to the top band's `max`.
+    Linear {
+        /// Scale of the line.
+        domain: HoldbackDomain,
+        /// Ceiling of the lowest band, 0 <= min < max.
+        min: f64,
+        /// Ceiling of the top band, at most 1.
+        max: f64,
+    },
+    /// Listed per priority; others take the default, else the nearest listed at or below, else the lowest.
+    Explicit {
+        /// Ceiling of each listed priority.
+        ceilings: Vec<(i32, f64)>,
+        /// Ceiling of a priority that is not listed.
+        default: Option<f64>,
+    },
+}

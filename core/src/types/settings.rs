@@ -1,0 +1,157 @@
+//! A whole engine, described: what `config/` makes out of YAML and what a Rust host may fill in itself.
+
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+
+use super::policy::{BandSelection, Holdback};
+
+/// Who runs the turns (`design.md` section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DriverKind {
+    /// The caller that takes the pool's lock decides; one keeper thread for timers and left work.
+    #[default]
+    Inline,
+    /// The host calls `poll`; no thread of ours.
+    Host,
+    /// One pinned thread per shard decides.
+    Threads,
+}
+
+/// An engine and all its pools.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Who runs the turns.
+    pub driver: DriverKind,
+    /// Cores the pools are spread over, 1..=64.
+    pub shards: u16,
+    /// Most requests running in all pools together; absent: no such limit.
+    pub ceiling: Option<u32>,
+    /// Longest wait of a request that names no deadline of its own; absent: for ever.
+    pub admission_timeout: Option<Duration>,
+    /// Most requests waiting in one shard (the slab's size), 1..=4,194,304.
+    pub max_requests: u32,
+    /// The pools, by unique name.
+    pub pools: Vec<PoolSettings>,
+    /// Known tenants; the caps of others are absent.
+    pub tenants: Vec<TenantSettings>,
+    /// Known keys.
+    pub keys: Vec<KeySettings>,
+    /// Known groups.
+    pub groups: Vec<GroupSettings>,
+}
+
+/// One pool: the slots of one model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoolSettings {
+    /// Name, unique in the engine.
+    pub name: String,
+    /// Requests that may run at once, 1..=1,048,576.
+    pub slots: u32,
+    /// Provisioned bands, any order, unique priorities, at most 64.
+    pub bands: Vec<BandSettings>,
+    /// Order over the bands.
+    pub selection: BandSelection,
+    /// Ceilings of the bands.
+    pub holdback: Holdback,
+    /// Most cost (tokens) one request may have, 1..=16,777,216.
+    pub max_cost: u32,
+    /// Flows this pool may intern, 1..=1,048,576.
+    pub max_flows: u32,
+}
+
+/// One priority level of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BandSettings {
+    /// Higher is more urgent.
+    pub priority: i32,
+    /// Name in reports.
+    pub name: Option<String>,
+}
+
+/// A group of tenants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupSettings {
+    /// Name.
+    pub name: String,
+    /// Weight in fair share, 1..=1,000,000.
+    pub weight: u32,
+}
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantSettings {
+    /// Name.
+    pub name: String,
+    /// Group it belongs to; absent: `default`.
+    pub group: Option<String>,
+    /// Weight in fair share, 1..=1,000,000.
+    pub weight: u32,
+    /// Most requests running at once in each pool; absent: no such limit; 0: refuse.
+    pub max_in_flight: Option<u32>,
+}
+
+/// A key of a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySettings {
+    /// Name.
+    pub name: String,
+    /// Tenant it belongs to.
+    pub tenant: String,
+    /// Weight in fair share, 1..=1,000,000.
+    pub weight: u32,
+    /// Most requests running at once in each pool; absent: no such limit; 0: refuse.
+    pub max_in_flight: Option<u32>,
+}
+
+impl Default for Settings {
+    /// One pool `default` with one band of priority 0, inline driver, as an empty document gives.
+    fn default() -> Self {
+        Self {
+            driver: DriverKind::Inline,
+            shards: 1,
+            ceiling: None,
+            admission_timeout: Some(Duration::from_secs(60)),
+            max_requests: 65_536,
+            pools: alloc::vec![PoolSettings::new("default", PoolSettings::DEFAULT_SLOTS)],
+            tenants: Vec::new(),
+            keys: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl PoolSettings {
+    /// Slots of a pool that names none.
+    pub const DEFAULT_SLOTS: u32 = 32;
+    /// Most slots a pool may have.
+    pub const MAX_SLOTS: u32 = 1 << 20;
+    /// Most cost a request may name.
+    pub const MAX_COST: u32 = 1 << 24;
+    /// Most flows a pool may intern.
+    pub const MAX_FLOWS: u32 = 1 << 20;
+
+    /// A strict pool with one band of priority 0.
+    pub fn new(name: &str, slots: u32) -> Self {
+        Self {
+            name: name.into(),
+            slots,
+            bands: alloc::vec![BandSettings { priority: 0, name: None }],
+            selection: BandSelection::Strict,
+            holdback: Holdback::None,
+            max_cost: Self::MAX_COST,
+            max_flows: 1 << 18,
+        }
+    }
+
+    /// The same pool with these priorities provisioned (0 is always added).
+    #[must_use]
+    pub fn with_bands(mut self, priorities: &[i32]) -> Self {
+        let mut all: Vec<i32> = priorities.to_vec();
+        all.push(0);
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.dedup();
+        self.bands =
+            all.into_iter().map(|priority| BandSettings { priority, name: None }).collect();
+        self
+    }
+}

@@ -1,0 +1,1 @@
+//! Loom models of the protocols in `bandgate-core`, on its own types.
