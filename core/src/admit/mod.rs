@@ -1,1 +1,3 @@
 //! Stage `admit`.
+pub mod ceiling;
+pub mod saturation;

@@ -84,6 +84,17 @@ pub enum BandSelection {
     Wfq(WfqParams),
 }
 
+/// A saturation as the band policies need it: its side of the two thresholds, so that `select` sees no float.
+///
+/// `activates` implies `stays_active`, because the deactivation threshold is never the higher one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The saturation is at or above the activation threshold.
+    pub activates: bool,
+    /// The saturation is at or above the deactivation threshold.
+    pub stays_active: bool,
+}
+
 /// The scale a linear holdback is spread over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HoldbackDomain {

@@ -1,0 +1,242 @@
+//! Interleaved: integer virtual time, the band that is furthest behind first.
+//!
+//! A dispatch moves a band's time on by one stride, 1 / weight, in units of 1 / L with L a common multiple of
+//! the weights: sums of sixths and thirds meet exactly, where floats would not. Start-time fair queuing with
+//! the corrections of `spec/flow-control.md` 3.5 and 3.6 A, B, F.
+//!
+//! One rule is ours. Bands that rejoin together keep their order: pulling each up to one stride behind the
+//! minimum would otherwise put a band that was just served before one that was not, at every flap of the gate.
+#![forbid(unsafe_code)]
+
+use super::weights::{Origins, PerBand, gcd};
+use super::{Order, all, at, bits, first, has, narrow};
+use crate::types::{BandMask, MAX_BANDS};
+
+/// Largest L; with it a stride of the largest weight (2^32) still has 8 bits.
+const UNIT_MAX: u64 = 1 << 40;
+
+/// Virtual times are rebased once the least of the eligible passes this.
+const REBASE_AT: u64 = 1 << 60;
+
+/// The virtual times of one pool. Single owner; nothing allocates.
+#[derive(Clone, Debug)]
+pub struct VirtualTime {
+    /// Bands that were eligible at the last rank.
+    before: BandMask,
+    /// Bands with weight; the others take no part in any minimum.
+    weighted: BandMask,
+    times: PerBand,
+    stride: PerBand,
+    weights: PerBand,
+    unit: u64,
+    len: usize,
+    vt_rescaled: u64,
+}
+
+impl VirtualTime {
+    /// All bands level at 0, over `weights` (reduced; at most 64, each below 2^33).
+    pub fn new(weights: &[u64]) -> Self {
+        let mut this = Self {
+            before: 0,
+            weighted: 0,
+            times: [0; MAX_BANDS],
+            stride: [0; MAX_BANDS],
+            weights: [0; MAX_BANDS],
+            unit: 1,
+            len: 0,
+            vt_rescaled: 0,
+        };
+        this.set_weights(weights);
+        this.set_unit(common(1, weights).unwrap_or(UNIT_MAX));
+        this.reset();
+        this
+    }
+
+    fn set_weights(&mut self, weights: &[u64]) {
+        self.len = weights.len().min(MAX_BANDS);
+        self.weights = [0; MAX_BANDS];
+        self.weights[..self.len].copy_from_slice(&weights[..self.len]);
+        self.weighted = bits(all(self.len)).fold(0, |m, i| m | u64::from(self.weights[i] > 0) << i);
+    }
+
+    fn set_unit(&mut self, unit: u64) {
+        self.unit = unit;
+        self.stride = [0; MAX_BANDS];
+        for i in bits(self.weighted) {
+            let weight = self.weights[i];
+            self.stride[i] = ((unit + weight / 2) / weight).max(1);
+        }
+    }
+
+    /// Starts over: all bands level at 0, nobody was gated.
+    pub fn reset(&mut self) {
+        self.times = [0; MAX_BANDS];
+        self.before = all(self.len);
+    }
+
+    /// Lets bands rejoin that were gated at the last rank. Nearly free while the set stays the same.
+    #[inline]
+    pub fn begin(&mut self, eligible: BandMask) {
+        if eligible != self.before {
+            self.rejoin(eligible);
+        }
+    }
+
+    /// A returning band gets max(own, m - one stride), m the least of those that stayed: at most one item extra.
+    #[cold]
+    fn rejoin(&mut self, eligible: BandMask) {
+        let stayed = eligible & self.before & self.weighted;
+        let mut back = eligible & !self.before & self.weighted;
+        self.before = eligible;
+        let Some(least) = self.least(stayed) else { return };
+        // From the furthest ahead to the furthest behind: a band that is strictly behind stays so.
+        let (mut own, mut cap, mut ceiling) = (u64::MAX, u64::MAX, u64::MAX);
+        while let Some(i) = bits(back).max_by_key(|i| self.times[*i]) {
+            back &= !(1 << i);
+            if self.times[i] < own {
+                (own, cap) = (self.times[i], ceiling);
+            }
+            let pulled = self.times[i].max(least.saturating_sub(self.stride[i])).min(cap);
+            ceiling = ceiling.min(pulled.saturating_sub(1));
+            self.times[i] = pulled;
+        }
+    }
+
+    fn least(&self, bands: BandMask) -> Option<u64> {
+        bits(bands).map(|i| self.times[i]).min()
+    }
+
+    /// The first of `candidates` in rank order: least virtual time, ties to the higher priority, no weight last.
+    #[inline]
+    pub fn best(&self, candidates: BandMask) -> Option<u32> {
+        let mut rest = candidates & self.weighted;
+        if rest == 0 {
+            return first(candidates);
+        }
+        let (mut best, mut least) = (0, u64::MAX);
+        while rest != 0 {
+            let band = rest.trailing_zeros();
+            rest &= rest - 1;
+            let time = self.times[at(band)];
+            // Strictly less: of equals the first, the more urgent, stays.
+            (best, least) = if time < least { (band, time) } else { (best, least) };
+        }
+        Some(best)
+    }
+
+    /// Settles a dispatch of `band`: eligible bands passed over (offered, empty) bank no lag, `band` moves on one stride.
+    #[inline]
+    pub fn record(&mut self, eligible: BandMask, band: u32) {
+        if !has(self.weighted, band) {
+            return;
+        }
+        let i = at(band);
+        let start = self.times[i];
+        // Those behind `band` in the order are at `start` or later: for them this changes nothing.
+        for passed in bits(eligible & self.weighted) {
+            self.times[passed] = self.times[passed].max(start);
+        }
+        self.times[i] = start + self.stride[i];
+        if start >= REBASE_AT {
+            self.rebase(eligible | 1 << i);
+        }
+    }
+
+    /// Subtracts the least time of `bands`; a gated band stops at 0, which its rejoin makes harmless.
+    #[cold]
+    fn rebase(&mut self, bands: BandMask) {
+        if let Some(least) = self.least(bands & self.weighted) {
+            for time in &mut self.times {
+                *time = time.saturating_sub(least);
+            }
+        }
+    }
+
+    /// Takes another set of bands: survivors keep their times, a new band starts at the least of the
+    /// bands that were eligible (of all, if none was).
+    pub fn set_bands(&mut self, weights: &[u64], origins: &Origins) {
+        let old = self.clone();
+        let level = old.least(old.before & old.weighted).or_else(|| old.least(old.weighted));
+        self.set_weights(weights);
+        self.times = [0; MAX_BANDS];
+        self.before = 0;
+        for (new, origin) in origins.iter().enumerate() {
+            let was = origin.map(usize::from);
+            let kept = was.filter(|was| old.weighted >> *was & 1 == 1);
+            self.times[new] = kept.map_or(level.unwrap_or(0), |was| old.times[was]);
+            let was_eligible = was.is_none_or(|was| old.before >> was & 1 == 1);
+            self.before |= u64::from(was_eligible) << new;
+        }
+        self.change_unit(weights);
+    }
+
+    /// To a unit in which the old times stay exact if there is one, else to that of the weights alone.
+    fn change_unit(&mut self, weights: &[u64]) {
+        let old = self.unit;
+        let unit = common(old, weights).unwrap_or_else(|| {
+            self.vt_rescaled += 1;
+            common(1, weights).unwrap_or(UNIT_MAX)
+        });
+        let highest = self.times.iter().max().copied().unwrap_or(0);
+        if u128::from(highest) * u128::from(unit) / u128::from(old) > u128::from(REBASE_AT) {
+            self.rebase(if self.before & self.weighted == 0 { self.weighted } else { self.before });
+        }
+        for time in &mut self.times {
+            let scaled = u128::from(*time) * u128::from(unit) / u128::from(old);
+            *time = u64::try_from(scaled).unwrap_or(REBASE_AT).min(REBASE_AT);
+        }
+        self.set_unit(unit);
+    }
+
+    /// Puts virtual times (numerator, denominator; rounded down if no unit holds them exactly) and the bands
+    /// eligible at the last rank in place: for conformance tests and reload.
+    pub fn restore(&mut self, times: &[(u64, u64)], eligible_before: BandMask) {
+        self.reset();
+        let mut unit = self.unit;
+        for (_, denominator) in times {
+            unit = common(unit, &[*denominator]).unwrap_or(unit);
+        }
+        self.set_unit(unit);
+        for (time, (numerator, denominator)) in self.times.iter_mut().zip(times).take(self.len) {
+            let exact = u128::from(*numerator) * u128::from(unit) / u128::from(*denominator).max(1);
+            *time = u64::try_from(exact).unwrap_or(REBASE_AT).min(REBASE_AT);
+        }
+        self.before = eligible_before;
+    }
+
+    /// Appends the full order of 3.5: by virtual time, then no weight, then gated.
+    pub(super) fn rank(&self, eligible: BandMask, order: &mut Order) {
+        let eligible = eligible & all(self.len);
+        order.extend(bits(eligible & self.weighted).map(narrow));
+        order.sort_unstable_by_key(|i| (self.times[usize::from(*i)], *i));
+        for group in [eligible & !self.weighted, all(self.len) & !eligible] {
+            order.extend(bits(group).map(narrow));
+        }
+    }
+
+    /// Virtual times, in 1 / [`unit`](Self::unit).
+    pub fn times(&self) -> &[u64] {
+        &self.times[..self.len]
+    }
+
+    /// The denominator of all virtual times: at most 2^40.
+    pub fn unit(&self) -> u64 {
+        self.unit
+    }
+
+    /// Weight changes after which the old times were rounded to a new unit.
+    pub fn vt_rescaled(&self) -> u64 {
+        self.vt_rescaled
+    }
+}
+
+/// Least common multiple of `unit` and the positive `weights`; `None` above 2^40.
+fn common(unit: u64, weights: &[u64]) -> Option<u64> {
+    weights.iter().filter(|weight| **weight > 0).try_fold(unit, |unit, weight| {
+        unit.checked_mul(weight / gcd(unit, *weight)).filter(|unit| *unit <= UNIT_MAX)
+    })
+}
+
+#[cfg(test)]
+#[path = "virtual_time_tests.rs"]
+mod tests;
