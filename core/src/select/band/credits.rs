@@ -3,9 +3,9 @@
 //! Each band has a quota a round. A band gated when the round turns carries what it did not get, at most
 //! one quota, and is repaid first. Source: `spec/flow-control.md` 3.4 and 3.6 A, B, F.
 //!
-//! One rule is ours. Owed bands are repaid by priority, but no more than one quota each per *pass*: a band
-//! whose debt is refilled by every flap of its gate would otherwise keep all lower owed bands waiting for
-//! ever. Without such a refill the order is plainly by priority.
+//! One rule is ours. Owed bands are repaid by priority, but a band repaid a whole quota while others are owed
+//! goes behind them: a band whose debt is refilled by every flap of its gate would otherwise keep all lower owed
+//! bands waiting for ever. Without such a refill the order is plainly by priority.
 #![forbid(unsafe_code)]
 
 use super::weights::{Origins, PerBand, Rescale};
@@ -21,11 +21,12 @@ pub struct Credits {
     credit: PerBand,
     carry: PerBand,
     quota: PerBand,
-    /// Highest pass a repayment was made in.
-    level: u64,
-    /// The pass the next repayment of a band belongs to, and how much of it the band had.
-    pass: PerBand,
+    /// Place of each band in the queue of the owed (equal places: by priority), and what it was repaid there.
+    place: PerBand,
     repaid: PerBand,
+    last_place: u64,
+    /// Whether places or repayments differ from 0.
+    queued: bool,
     len: usize,
     window: Option<u32>,
 }
@@ -40,9 +41,10 @@ impl Credits {
             credit: [0; MAX_BANDS],
             carry: [0; MAX_BANDS],
             quota: [0; MAX_BANDS],
-            level: 0,
-            pass: [0; MAX_BANDS],
+            place: [0; MAX_BANDS],
             repaid: [0; MAX_BANDS],
+            last_place: 0,
+            queued: false,
             len: 0,
             window,
         };
@@ -63,11 +65,16 @@ impl Credits {
     pub fn reset(&mut self) {
         self.credit = self.quota;
         self.carry = [0; MAX_BANDS];
-        self.level = 0;
-        self.pass = [0; MAX_BANDS];
-        self.repaid = [0; MAX_BANDS];
+        self.forget_places();
         self.with_credit = self.with_quota;
         self.with_carry = 0;
+    }
+
+    fn forget_places(&mut self) {
+        self.place = [0; MAX_BANDS];
+        self.repaid = [0; MAX_BANDS];
+        self.last_place = 0;
+        self.queued = false;
     }
 
     /// Turns the round if no eligible band has anything left. Without an eligible band nothing moves.
@@ -89,17 +96,13 @@ impl Credits {
         first(if credited != 0 { credited } else { candidates })
     }
 
-    /// The lowest pass, then the highest priority. An old debt counts as one pass old at most.
+    /// The foremost place, then the highest priority.
     #[inline]
     fn first_owed(&self, owed: BandMask) -> Option<u32> {
-        if owed.is_power_of_two() {
+        if !self.queued || owed.is_power_of_two() {
             return first(owed);
         }
-        bits(owed).min_by_key(|band| self.owed_key(*band)).map(|band| u32::from(narrow(band)))
-    }
-
-    fn owed_key(&self, band: usize) -> u64 {
-        self.pass[band].max(self.level.saturating_sub(1))
+        bits(owed).min_by_key(|band| self.place[*band]).map(|band| u32::from(narrow(band)))
     }
 
     /// Settles a dispatch of `band`. A dispatch out of the leftovers proves every credit holder empty and turns the round.
@@ -123,14 +126,18 @@ impl Credits {
     fn repay(&mut self, i: usize) {
         self.carry[i] -= 1;
         self.with_carry &= !(u64::from(self.carry[i] == 0) << i);
-        let pass = self.owed_key(i);
-        if pass != self.pass[i] {
-            (self.pass[i], self.repaid[i]) = (pass, 0);
+        if self.with_carry & !(1 << i) == 0 {
+            // Nobody else is owed: nothing to be put behind.
+            if self.queued {
+                self.forget_places();
+            }
+            return;
         }
-        self.level = self.level.max(pass);
+        self.queued = true;
         self.repaid[i] += 1;
         if self.repaid[i] >= self.quota[i] {
-            (self.pass[i], self.repaid[i]) = (pass + 1, 0);
+            self.last_place += 1;
+            (self.place[i], self.repaid[i]) = (self.last_place, 0);
         }
     }
 
@@ -154,13 +161,13 @@ impl Credits {
         self.set_quota(weights);
         self.credit = self.quota;
         self.carry = [0; MAX_BANDS];
-        self.pass = [self.level; MAX_BANDS];
+        self.place = [0; MAX_BANDS];
         self.repaid = [0; MAX_BANDS];
         for (new, origin) in origins.iter().enumerate() {
             let Some(was) = origin.map(usize::from) else { continue };
             self.credit[new] = old.credit[was].min(self.quota[new]);
             self.carry[new] = old.carry[was].min(self.quota[new]);
-            (self.pass[new], self.repaid[new]) = (old.pass[was], old.repaid[was]);
+            (self.place[new], self.repaid[new]) = (old.place[was], old.repaid[was]);
         }
         self.with_credit = positive(&self.credit);
         self.with_carry = positive(&self.carry);
@@ -182,7 +189,7 @@ impl Credits {
         let eligible = eligible & all(self.len);
         let owed = eligible & self.with_carry;
         order.extend(bits(owed).map(narrow));
-        order.sort_by_key(|i| self.owed_key(usize::from(*i)));
+        order.sort_unstable_by_key(|i| (self.place[usize::from(*i)], *i));
         let credited = eligible & self.with_credit & !owed;
         let leftovers = eligible & !owed & !credited;
         for group in [credited, leftovers, all(self.len) & !eligible] {
