@@ -169,12 +169,12 @@ impl BandQueues {
         links.write(idx, Link { next: NONE, prev: tail, cost, lane });
         it.tail = idx;
         it.len += 1;
-        if tail != NONE {
-            links.set_next(tail, idx);
-            self.capped += u32::from(it.place != Place::Heap);
-        } else {
+        if tail == NONE {
             it.head = idx;
             self.push(links, lane);
+        } else {
+            links.set_next(tail, idx);
+            self.capped += u32::from(it.place != Place::Heap);
         }
     }
 

@@ -148,6 +148,7 @@ impl Lanes {
 
     /// Counts one step of a heap, for the tests of the worst case.
     #[inline]
+    #[cfg_attr(not(test), allow(clippy::unused_self, reason = "only the tests count"))]
     pub(super) fn count_step(&mut self) {
         #[cfg(test)]
         {

@@ -18,9 +18,12 @@ pub const TICK_NS: u64 = 1_000_000;
 const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;
 const LEVELS: usize = 8;
+const TICK_BITS: u32 = 48;
 
-// All ticks of 64 bits of nanoseconds have at most LEVELS digits.
-const _: () = assert!((u64::MAX / TICK_NS) >> (DIGIT_BITS * LEVELS as u32) == 0);
+// Every tick of a `u64` of nanoseconds has at most LEVELS digits.
+const _: () = assert!(
+    TICK_BITS as usize == LEVELS * DIGIT_BITS as usize && (u64::MAX / TICK_NS) >> TICK_BITS == 0
+);
 
 /// The wheel's part of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
