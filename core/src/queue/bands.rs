@@ -30,8 +30,6 @@
 //! O(log lanes). Hence a release among 10,000 keys of a tenant at its cap costs O(bands x log lanes).
 #![forbid(unsafe_code)]
 
-use alloc::boxed::Box;
-
 use super::{
     caps::{Caps, Room},
     heap::{MAX_INDICES, PackedHeap},
@@ -67,6 +65,19 @@ pub enum Front {
     Budget,
 }
 
+/// One band.
+#[derive(Debug)]
+struct Band {
+    heap: PackedHeap,
+    waiting: u32,
+}
+
+/// The place of a band in the array of all that there can be: masked, so that no check is needed.
+#[inline]
+fn of(band: impl Into<u32>) -> usize {
+    band.into() as usize % MAX_BANDS
+}
+
 /// The band queues of one pool. Not thread-safe: it belongs to the holder of the pool's lock.
 ///
 /// Nothing allocates but `new` and `add_flow`. Bands are named by index, 0 the most urgent.
@@ -80,8 +91,7 @@ pub struct BandQueues {
     on_tenants: u32,
     max_waiting: u32,
     drain_from: u32,
-    waiting_in: [u32; MAX_BANDS],
-    heaps: Box<[PackedHeap]>,
+    bands: [Band; MAX_BANDS],
     pub(super) lanes: Lanes,
     rows: Rows,
 }
@@ -107,8 +117,10 @@ impl BandQueues {
             on_tenants: 0,
             max_waiting,
             drain_from: 0,
-            waiting_in: [0; MAX_BANDS],
-            heaps: (0..bands).map(|_| PackedHeap::new(per_band)).collect(),
+            bands: core::array::from_fn(|band| Band {
+                heap: PackedHeap::new(if band < usize::from(bands) { per_band } else { 0 }),
+                waiting: 0,
+            }),
             lanes: Lanes::new(bands, named),
             rows: Rows::new(count, max_flows),
         }
@@ -136,7 +148,7 @@ impl BandQueues {
     /// Requests that wait in one band.
     #[inline]
     pub fn waiting_in(&self, band: u32) -> u32 {
-        self.waiting_in[band as usize]
+        self.bands[of(band)].waiting
     }
 
     /// Requests that wait in lanes set aside: known to be held up by a cap.
@@ -157,25 +169,21 @@ impl BandQueues {
     #[inline]
     pub fn enqueue<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, cost: u32) {
         debug_assert!(self.waiting < self.max_waiting, "the slab bounds what waits");
-        if self.order.is_spent() {
-            self.rebase(links);
-        }
-        links.set_seq(idx, self.order.stamp());
-        let lane = if flow == NONE { band } else { self.lane_of(flow, band) };
-        self.waiting += 1;
-        self.waiting_in[band as usize] += 1;
-        let it = self.lanes.get_mut(lane);
+        // The usual append first and alone, the rest out of line: it needs no saved registers then.
+        let lane = if flow == NONE { band } else { self.rows.lane(flow, band) };
+        let spent = self.order.is_spent();
+        let Some(it) = self.lanes.find_mut(lane).filter(|it| it.tail != NONE && !spent) else {
+            return self.enqueue_first(links, idx, band, flow, cost);
+        };
         let tail = it.tail;
-        links.write(idx, Link { next: NONE, prev: tail, cost, lane });
         it.tail = idx;
         it.len += 1;
-        if tail == NONE {
-            it.head = idx;
-            self.push(links, lane);
-        } else {
-            links.set_next(tail, idx);
-            self.capped += u32::from(it.place != Place::Heap);
-        }
+        self.capped += u32::from(it.place != Place::Heap);
+        self.waiting += 1;
+        self.bands[of(band)].waiting += 1;
+        links.set_next(tail, idx);
+        links.write(idx, Link { next: NONE, prev: tail, cost, lane });
+        links.set_seq(idx, self.order.stamp());
     }
 
     /// The first request of the band that may run, by arrival; it stays queued.
@@ -190,7 +198,7 @@ impl BandQueues {
         budget: &mut u32,
     ) -> Front {
         loop {
-            let Some(lane) = self.heaps[band as usize].top() else { return Front::Empty };
+            let Some(lane) = self.bands[of(band)].heap.top() else { return Front::Empty };
             let &Lane { head, flow, tenant, .. } = self.lanes.get(lane);
             let room = if flow == NONE { Room::Yes } else { caps.room(flow, tenant) };
             if room == Room::Yes {
@@ -215,25 +223,22 @@ impl BandQueues {
     /// O(log lanes), O(1) while the band has one lane.
     #[inline]
     pub fn take_front<L: Links>(&mut self, links: &L, band: u32, caps: &impl Caps) -> Option<u32> {
-        let heap = &mut self.heaps[band as usize];
+        let heap = &mut self.bands[of(band)].heap;
         let lane = heap.top()?;
         let it = self.lanes.get_mut(lane);
-        let (idx, tenant) = (it.head, it.tenant);
+        let idx = it.head;
         let next = links.read(idx).next;
-        links.set_lane(idx, NONE);
+        if next == NONE || self.on_tenants != 0 {
+            return Some(self.take_slowly(links, lane, caps));
+        }
         it.head = next;
         it.len -= 1;
         self.waiting -= 1;
-        self.waiting_in[band as usize] -= 1;
-        if next == NONE {
-            heap.pop(&mut self.lanes);
-            self.emptied(lane);
-        } else if heap.len() > 1 {
+        links.set_lane(idx, NONE);
+        if heap.len() > 1 {
             heap.replace_top(self.order.key(links.seq(next)), &mut self.lanes);
         }
-        if self.on_tenants != 0 {
-            self.follow(links, tenant, band, Some(caps));
-        }
+        self.bands[of(band)].waiting -= 1;
         Some(idx)
     }
 
@@ -259,11 +264,15 @@ impl BandQueues {
             links.set_prev(link.next, link.prev);
         }
         it.len -= 1;
+        let (tenant, band, in_heap) = (it.tenant, u32::from(it.band), it.place == Place::Heap);
         self.waiting -= 1;
-        self.waiting_in[usize::from(it.band)] -= 1;
-        self.capped -= u32::from(it.place != Place::Heap);
+        self.bands[of(band)].waiting -= 1;
+        self.capped -= u32::from(!in_heap);
         if was_head {
-            self.head_left(links, link.lane);
+            self.settle_head(links, link.lane);
+            if in_heap {
+                self.follow(links, tenant, band, None::<&super::NoCaps>);
+            }
         }
         true
     }
@@ -309,17 +318,45 @@ impl BandQueues {
         Some(idx)
     }
 
-    /// The lane of a flow in a band, made if there is none.
-    #[inline]
-    fn lane_of(&mut self, flow: u32, band: u32) -> u32 {
-        let lane = self.rows.lane(flow, band);
-        if lane != NONE {
-            return lane;
+    /// [`enqueue`](Self::enqueue) if the lane has no waiters yet, or the keys are used up.
+    #[inline(never)]
+    fn enqueue_first<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, cost: u32) {
+        if self.order.is_spent() {
+            self.rebase(links);
+            return self.enqueue(links, idx, band, flow, cost);
         }
+        links.set_seq(idx, self.order.stamp());
+        let lane = if flow == NONE { band } else { self.new_lane(flow, band) };
+        links.write(idx, Link { next: NONE, prev: NONE, cost, lane });
+        let it = self.lanes.get_mut(lane);
+        it.head = idx;
+        it.tail = idx;
+        it.len = 1;
+        self.waiting += 1;
+        self.bands[of(band)].waiting += 1;
+        self.push(links, lane);
+    }
+
+    fn new_lane(&mut self, flow: u32, band: u32) -> u32 {
         #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
         let lane = self.lanes.allocate(Lane::new(flow, self.rows.tenant_of(flow), band as u8));
         self.rows.set_lane(flow, band, lane);
         lane
+    }
+
+    /// [`take_front`](Self::take_front) if the lane at the top may empty, or a tenant has lanes set aside.
+    #[inline(never)]
+    fn take_slowly<L: Links>(&mut self, links: &L, lane: u32, caps: &impl Caps) -> u32 {
+        let it = self.lanes.get_mut(lane);
+        let (idx, tenant, band) = (it.head, it.tenant, u32::from(it.band));
+        it.head = links.read(idx).next;
+        it.len -= 1;
+        links.set_lane(idx, NONE);
+        self.waiting -= 1;
+        self.bands[of(band)].waiting -= 1;
+        self.settle_head(links, lane);
+        self.follow(links, tenant, band, Some(caps));
+        idx
     }
 
     /// Puts a lane with waiters into its band's heap.
@@ -328,7 +365,7 @@ impl BandQueues {
         let it = self.lanes.get_mut(lane);
         it.place = Place::Heap;
         let (head, band) = (it.head, it.band);
-        let heap = &mut self.heaps[usize::from(band)];
+        let heap = &mut self.bands[of(band)].heap;
         // The key of a heap of one is not kept up to date (nobody compares it): do that before it gets company.
         if heap.len() == 1
             && let Some(only) = heap.top()
@@ -344,7 +381,7 @@ impl BandQueues {
     #[inline]
     fn emptied(&mut self, lane: u32) {
         let &Lane { flow, band, .. } = self.lanes.get(lane);
-        if self.heaps[usize::from(band)].is_empty() {
+        if self.bands[of(band)].heap.is_empty() {
             self.ready &= !(1 << band);
         }
         if flow != NONE {
@@ -353,10 +390,10 @@ impl BandQueues {
         self.lanes.free(lane);
     }
 
-    /// The head of a lane was removed: the lane gets its new place, or goes.
-    fn head_left<L: Links>(&mut self, links: &L, lane: u32) {
+    /// The head of a lane was taken out: the lane gets its new place, or goes.
+    fn settle_head<L: Links>(&mut self, links: &L, lane: u32) {
         let Lane { head, len, flow, tenant, at, band, place, .. } = *self.lanes.get(lane);
-        let (heap, band) = (&mut self.heaps[usize::from(band)], u32::from(band));
+        let (heap, band) = (&mut self.bands[of(band)].heap, u32::from(band));
         match place {
             Place::Heap if len == 0 => heap.remove(at, &mut self.lanes),
             Place::Heap if heap.len() > 1 => {
@@ -378,15 +415,12 @@ impl BandQueues {
         if len == 0 {
             self.emptied(lane);
         }
-        if place == Place::Heap && self.on_tenants != 0 {
-            self.follow(links, tenant, band, None::<&super::NoCaps>);
-        }
     }
 
     /// Sets the top lane of a band aside: on its flow, or on its tenant.
     #[cold]
     fn park_top<L: Links>(&mut self, links: &L, band: u32, room: Room, caps: &impl Caps) {
-        let heap = &mut self.heaps[band as usize];
+        let heap = &mut self.bands[of(band)].heap;
         let Some(lane) = heap.top() else { return };
         heap.pop(&mut self.lanes);
         if heap.is_empty() {
@@ -416,7 +450,10 @@ impl BandQueues {
     /// unless the tenant is full (then nobody needs one).
     #[inline]
     fn follow<L: Links>(&mut self, links: &L, tenant: u32, band: u32, caps: Option<&impl Caps>) {
-        if tenant == NONE || self.rows.parked_bands_of_tenant(tenant) & (1 << band) == 0 {
+        if self.on_tenants == 0
+            || tenant == NONE
+            || self.rows.parked_bands_of_tenant(tenant) & (1 << band) == 0
+        {
             return;
         }
         let flow = self.lanes.get(self.rows.root(tenant, band)).flow;
@@ -441,7 +478,7 @@ impl BandQueues {
         let oldest = self.lanes.in_use().map(|lane| links.seq(lane.head)).min();
         self.order.rebase(oldest);
         let order = &self.order;
-        for heap in &mut self.heaps {
+        for Band { heap, .. } in &mut self.bands {
             heap.rekey(&mut self.lanes, |lanes, lane| order.key(links.seq(lanes.get(lane).head)));
         }
     }

@@ -129,6 +129,12 @@ impl Lanes {
         &self.all[index as usize]
     }
 
+    /// A lane, to change; none for `NONE`.
+    #[inline]
+    pub fn find_mut(&mut self, index: u32) -> Option<&mut Lane> {
+        self.all.get_mut(index as usize)
+    }
+
     /// A lane, to change.
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> &mut Lane {

@@ -15,23 +15,25 @@ use super::heap::MAX_KEY;
 pub struct Order {
     next: u64,
     base: u64,
+    /// The last number whose key fits: `base` + [`MAX_KEY`].
+    last: u64,
 }
 
 impl Order {
     /// Starts at zero.
     pub const fn new() -> Self {
-        Self { next: 0, base: 0 }
+        Self { next: 0, base: 0, last: MAX_KEY }
     }
 
     #[cfg(test)]
     pub(super) const fn starting_at(next: u64, base: u64) -> Self {
-        Self { next, base }
+        Self { next, base, last: base + MAX_KEY }
     }
 
     /// Whether [`rebase`](Self::rebase) must come before the next [`stamp`](Self::stamp).
     #[inline]
     pub const fn is_spent(&self) -> bool {
-        self.next - self.base > MAX_KEY
+        self.next > self.last
     }
 
     /// The next arrival number.
@@ -52,6 +54,7 @@ impl Order {
     /// All keys in heaps must then be made anew.
     pub fn rebase(&mut self, oldest: Option<u64>) {
         self.base = oldest.unwrap_or(self.next).max(self.next.saturating_sub(MAX_KEY / 2));
+        self.last = self.base + MAX_KEY;
     }
 }
 
