@@ -59,7 +59,7 @@ fn run(bands: u32, flows: u32, tenants: u32, cap: u32, ops: Vec<Op>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(super::cases(128))]
 
     #[test]
     fn the_front_is_the_first_arrival_that_may_run_with_few_bands(

@@ -25,7 +25,7 @@ fn drain(heap: &mut PackedHeap, at: &mut Places) -> Vec<(u64, u32)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(super::cases(200))]
 
     #[test]
     fn it_gives_out_what_sorting_would_after_any_changes(

@@ -28,7 +28,7 @@ fn check(lanes: &Lanes, lane: u32, parent: u32) -> (u32, u8) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(super::cases(200))]
 
     #[test]
     fn it_stays_leftist_and_each_operation_takes_logarithmic_steps(

@@ -110,7 +110,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(super::cases(300))]
 
     #[test]
     fn timers_fire_once_never_early_and_at_most_a_tick_late(ops in ops(), start in span()) {
