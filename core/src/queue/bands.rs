@@ -1,0 +1,485 @@
+//! The queues of one pool: for each band, who is next among those whose flow and tenant have room.
+//!
+//! # Structure
+//!
+//! Requests of one flow in one band form a *lane* (first in, first out). A band keeps its lanes in a heap by the
+//! arrival of their heads. A lane whose flow or tenant turns out to be at its cap when it reaches the top is *set
+//! aside*: on the flow (at most one lane per band), or in the leftist heap of its (tenant, band).
+//!
+//! # Why `front` finds the first request that may run
+//!
+//! Call a request *runnable* if the caps have room for its flow and its tenant. After every operation:
+//!
+//! 1. a lane set aside on its flow is not runnable: the flow was full, and the caller calls
+//!    [`flow_has_room`](BandQueues::flow_has_room) when that ends, which puts all its lanes back;
+//! 2. if lanes of (tenant, band) are set aside, then the tenant is full, or the band's heap holds a lane of that
+//!    tenant, a *guard*, whose head came before all of theirs.
+//!
+//! So with the tenant not full, everything set aside is behind a lane that is still in the heap, and the first
+//! runnable request is in the heap; `front` looks at the heap in order and sets aside only what is not runnable.
+//! Rule 2 is kept as follows. `tenant_has_room` puts the root, the earliest of the lanes set aside, back into the
+//! heap of each band: it is the guard of the rest. A guard is lost only if it leaves the heap or its head
+//! changes: it was granted ([`take_front`](BandQueues::take_front)), left ([`remove`](BandQueues::remove)) or
+//! its flow was found full (`front`). In each case the next root is put back, and is the guard of what remains.
+//! A lane is added to those set aside on a tenant only when the tenant is full. It may be put back once too often
+//! if the tenant is full again meanwhile: then `front` sets it aside again, which costs one step of its budget.
+//!
+//! # Cost
+//!
+//! Each grant, removal and set-aside puts back at most one lane, each `*_has_room` one per band; a lane moves in
+//! O(log lanes). Hence a release among 10,000 keys of a tenant at its cap costs O(bands x log lanes).
+#![forbid(unsafe_code)]
+
+use super::{
+    caps::{Caps, Room},
+    heap::{MAX_INDICES, PackedHeap},
+    lanes::{Lane, Lanes, Place},
+    links::{Link, Links},
+    order::Order,
+    parked,
+    rows::Rows,
+};
+use crate::types::{BandMask, MAX_BANDS, NONE};
+
+/// A request that is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// Slab index.
+    pub idx: u32,
+    /// Its flow, `NONE` if anonymous.
+    pub flow: u32,
+    /// The flow's tenant or `NONE`.
+    pub tenant: u32,
+    /// Cost in tokens.
+    pub cost: u32,
+}
+
+/// What [`BandQueues::front`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// The first request of the band that may run.
+    Ready(Waiter),
+    /// Nobody in the band may run.
+    Empty,
+    /// The budget ran out while capped lanes were set aside: ask again.
+    Budget,
+}
+
+/// One band.
+#[derive(Debug)]
+struct Band {
+    heap: PackedHeap,
+    waiting: u32,
+}
+
+/// The place of a band in the array of all that there can be: masked, so that no check is needed.
+#[inline]
+fn of(band: impl Into<u32>) -> usize {
+    band.into() as usize % MAX_BANDS
+}
+
+/// The band queues of one pool. Not thread-safe: it belongs to the holder of the pool's lock.
+///
+/// Nothing allocates but `new` and `add_flow`. Bands are named by index, 0 the most urgent.
+#[derive(Debug)]
+pub struct BandQueues {
+    pub(super) order: Order,
+    ready: BandMask,
+    waiting: u32,
+    capped: u32,
+    /// Lanes set aside on tenants: while 0, nobody looks at a tenant's row.
+    on_tenants: u32,
+    max_waiting: u32,
+    drain_from: u32,
+    bands: [Band; MAX_BANDS],
+    pub(super) lanes: Lanes,
+    rows: Rows,
+}
+
+impl BandQueues {
+    /// Queues of `bands` bands (1..=64, others are clamped) for at most `max_waiting` requests (below 2^24) of
+    /// at most `max_flows` flows.
+    ///
+    /// Reserves, but does not touch, 8 bytes per band and lane and 48 per lane; a band has at most
+    /// min(`max_waiting`, `max_flows` + 1) lanes, a pool at most `max_waiting`.
+    #[allow(clippy::cast_possible_truncation, reason = "clamped to 64")]
+    pub fn new(bands: usize, max_waiting: u32, max_flows: u32) -> Self {
+        let bands = bands.clamp(1, MAX_BANDS) as u8;
+        let count = u32::from(bands);
+        let max_waiting = max_waiting.min(MAX_INDICES - count);
+        let named = max_waiting.min(max_flows.saturating_mul(count));
+        let per_band = max_waiting.min(max_flows.saturating_add(1));
+        Self {
+            order: Order::new(),
+            ready: 0,
+            waiting: 0,
+            capped: 0,
+            on_tenants: 0,
+            max_waiting,
+            drain_from: 0,
+            bands: core::array::from_fn(|band| Band {
+                heap: PackedHeap::new(if band < usize::from(bands) { per_band } else { 0 }),
+                waiting: 0,
+            }),
+            lanes: Lanes::new(bands, named),
+            rows: Rows::new(count, max_flows),
+        }
+    }
+
+    /// Makes a flow of `tenant` (`NONE`: none) known; off the hot path, it may allocate.
+    ///
+    /// Indices are dense. A flow that has no waiters may be given another tenant the same way.
+    pub fn add_flow(&mut self, flow: u32, tenant: u32) {
+        self.rows.add(flow, tenant);
+    }
+
+    /// The bands whose heap is not empty: a superset of those that have a runnable request.
+    #[inline]
+    pub fn ready(&self) -> BandMask {
+        self.ready
+    }
+
+    /// Requests that wait.
+    #[inline]
+    pub fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// Requests that wait in one band.
+    #[inline]
+    pub fn waiting_in(&self, band: u32) -> u32 {
+        self.bands[of(band)].waiting
+    }
+
+    /// Requests that wait in lanes set aside: known to be held up by a cap.
+    #[inline]
+    pub fn capped(&self) -> u32 {
+        self.capped
+    }
+
+    /// The tenant of a flow that was added.
+    #[inline]
+    pub fn tenant_of(&self, flow: u32) -> u32 {
+        if flow == NONE { NONE } else { self.rows.tenant_of(flow) }
+    }
+
+    /// Appends a request. O(1), O(log lanes) if its flow has no other waiter in the band.
+    ///
+    /// `idx` does not wait yet, fewer than `max_waiting` do, `flow` was added or is `NONE`.
+    #[inline]
+    pub fn enqueue<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, cost: u32) {
+        debug_assert!(self.waiting < self.max_waiting, "the slab bounds what waits");
+        // The usual append first and alone, the rest out of line: it needs no saved registers then.
+        let lane = if flow == NONE { band } else { self.rows.lane(flow, band) };
+        let spent = self.order.is_spent();
+        let Some(it) = self.lanes.find_mut(lane).filter(|it| it.tail != NONE && !spent) else {
+            return self.enqueue_first(links, idx, band, flow, cost);
+        };
+        let tail = it.tail;
+        it.tail = idx;
+        it.len += 1;
+        self.capped += u32::from(it.place != Place::Heap);
+        self.waiting += 1;
+        self.bands[of(band)].waiting += 1;
+        links.set_next(tail, idx);
+        links.write(idx, Link { next: NONE, prev: tail, cost, lane });
+        links.set_seq(idx, self.order.stamp());
+    }
+
+    /// The first request of the band that may run, by arrival; it stays queued.
+    ///
+    /// Sets aside the capped lanes on the way; each takes 1 from `budget` and O(log lanes).
+    #[inline]
+    pub fn front<L: Links>(
+        &mut self,
+        links: &L,
+        band: u32,
+        caps: &impl Caps,
+        budget: &mut u32,
+    ) -> Front {
+        loop {
+            let Some(lane) = self.bands[of(band)].heap.top() else { return Front::Empty };
+            let &Lane { head, flow, tenant, .. } = self.lanes.get(lane);
+            let room = if flow == NONE { Room::Yes } else { caps.room(flow, tenant) };
+            if room == Room::Yes {
+                return Front::Ready(Waiter {
+                    idx: head,
+                    flow,
+                    tenant,
+                    cost: links.read(head).cost,
+                });
+            }
+            if *budget == 0 {
+                return Front::Budget;
+            }
+            *budget -= 1;
+            self.park_top(links, band, room, caps);
+        }
+    }
+
+    /// Takes out the request that [`front`](Self::front) just reported, and says which it was.
+    ///
+    /// Called after the grant was counted, so that `caps` knows whether the tenant still has room.
+    /// O(log lanes), O(1) while the band has one lane.
+    #[inline]
+    pub fn take_front<L: Links>(&mut self, links: &L, band: u32, caps: &impl Caps) -> Option<u32> {
+        let heap = &mut self.bands[of(band)].heap;
+        let lane = heap.top()?;
+        let it = self.lanes.get_mut(lane);
+        let idx = it.head;
+        let next = links.read(idx).next;
+        if next == NONE || self.on_tenants != 0 {
+            return Some(self.take_slowly(links, lane, caps));
+        }
+        it.head = next;
+        it.len -= 1;
+        self.waiting -= 1;
+        links.set_lane(idx, NONE);
+        if heap.len() > 1 {
+            heap.replace_top(self.order.key(links.seq(next)), &mut self.lanes);
+        }
+        self.bands[of(band)].waiting -= 1;
+        Some(idx)
+    }
+
+    /// Takes out a request wherever it stands: cancelled, expired or displaced. False if it does not wait.
+    ///
+    /// O(log lanes), O(1) inside a lane.
+    pub fn remove<L: Links>(&mut self, links: &L, idx: u32) -> bool {
+        let link = links.read(idx);
+        if link.lane == NONE {
+            return false;
+        }
+        links.set_lane(idx, NONE);
+        let it = self.lanes.get_mut(link.lane);
+        let was_head = it.head == idx;
+        if was_head {
+            it.head = link.next;
+        } else {
+            links.set_next(link.prev, link.next);
+        }
+        if it.tail == idx {
+            it.tail = if was_head { NONE } else { link.prev };
+        } else if !was_head {
+            links.set_prev(link.next, link.prev);
+        }
+        it.len -= 1;
+        let (tenant, band, in_heap) = (it.tenant, u32::from(it.band), it.place == Place::Heap);
+        self.waiting -= 1;
+        self.bands[of(band)].waiting -= 1;
+        self.capped -= u32::from(!in_heap);
+        if was_head {
+            self.settle_head(links, link.lane);
+            if in_heap {
+                self.follow(links, tenant, band, None::<&super::NoCaps>);
+            }
+        }
+        true
+    }
+
+    /// The flow stopped being at its cap: its lanes take their places again. O(bands x log lanes).
+    ///
+    /// Harmless if it was not; must not be left out if it was.
+    pub fn flow_has_room<L: Links>(&mut self, links: &L, flow: u32) {
+        let mut bands = self.rows.parked_bands_of_flow(flow);
+        while bands != 0 {
+            let band = bands.trailing_zeros();
+            bands &= bands - 1;
+            self.rows.unpark_from_flow(flow, band);
+            let lane = self.rows.lane(flow, band);
+            self.capped -= self.lanes.get(lane).len;
+            self.push(links, lane);
+        }
+    }
+
+    /// The tenant stopped being at its cap: in each band its earliest lane takes its place again.
+    /// O(bands x log lanes), however many keys the tenant has.
+    ///
+    /// Harmless if it was not; must not be left out if it was.
+    pub fn tenant_has_room<L: Links>(&mut self, links: &L, tenant: u32) {
+        let mut bands = self.rows.parked_bands_of_tenant(tenant);
+        while bands != 0 {
+            let band = bands.trailing_zeros();
+            bands &= bands - 1;
+            self.unpark_root(links, tenant, band);
+        }
+    }
+
+    /// Takes out some request, caps or not, until nobody waits: for shutdown. O(log lanes) amortised.
+    pub fn pop_any<L: Links>(&mut self, links: &L) -> Option<u32> {
+        if self.waiting == 0 {
+            return None;
+        }
+        while self.lanes.get(self.drain_from).len == 0 {
+            self.drain_from = (self.drain_from + 1) % self.lanes.made();
+        }
+        let idx = self.lanes.get(self.drain_from).head;
+        self.remove(links, idx);
+        Some(idx)
+    }
+
+    /// [`enqueue`](Self::enqueue) if the lane has no waiters yet, or the keys are used up.
+    #[inline(never)]
+    fn enqueue_first<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, cost: u32) {
+        if self.order.is_spent() {
+            self.rebase(links);
+            return self.enqueue(links, idx, band, flow, cost);
+        }
+        links.set_seq(idx, self.order.stamp());
+        let lane = if flow == NONE { band } else { self.new_lane(flow, band) };
+        links.write(idx, Link { next: NONE, prev: NONE, cost, lane });
+        let it = self.lanes.get_mut(lane);
+        it.head = idx;
+        it.tail = idx;
+        it.len = 1;
+        self.waiting += 1;
+        self.bands[of(band)].waiting += 1;
+        self.push(links, lane);
+    }
+
+    fn new_lane(&mut self, flow: u32, band: u32) -> u32 {
+        #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+        let lane = self.lanes.allocate(Lane::new(flow, self.rows.tenant_of(flow), band as u8));
+        self.rows.set_lane(flow, band, lane);
+        lane
+    }
+
+    /// [`take_front`](Self::take_front) if the lane at the top may empty, or a tenant has lanes set aside.
+    #[inline(never)]
+    fn take_slowly<L: Links>(&mut self, links: &L, lane: u32, caps: &impl Caps) -> u32 {
+        let it = self.lanes.get_mut(lane);
+        let (idx, tenant, band) = (it.head, it.tenant, u32::from(it.band));
+        it.head = links.read(idx).next;
+        it.len -= 1;
+        links.set_lane(idx, NONE);
+        self.waiting -= 1;
+        self.bands[of(band)].waiting -= 1;
+        self.settle_head(links, lane);
+        self.follow(links, tenant, band, Some(caps));
+        idx
+    }
+
+    /// Puts a lane with waiters into its band's heap.
+    #[inline]
+    fn push<L: Links>(&mut self, links: &L, lane: u32) {
+        let it = self.lanes.get_mut(lane);
+        it.place = Place::Heap;
+        let (head, band) = (it.head, it.band);
+        let heap = &mut self.bands[of(band)].heap;
+        // The key of a heap of one is not kept up to date (nobody compares it): do that before it gets company.
+        if heap.len() == 1
+            && let Some(only) = heap.top()
+        {
+            let first = self.lanes.get(only).head;
+            heap.replace_top(self.order.key(links.seq(first)), &mut self.lanes);
+        }
+        heap.push(self.order.key(links.seq(head)), lane, &mut self.lanes);
+        self.ready |= 1 << band;
+    }
+
+    /// Clears up after a lane that lost its last waiter and stands nowhere any more.
+    #[inline]
+    fn emptied(&mut self, lane: u32) {
+        let &Lane { flow, band, .. } = self.lanes.get(lane);
+        if self.bands[of(band)].heap.is_empty() {
+            self.ready &= !(1 << band);
+        }
+        if flow != NONE {
+            self.rows.set_lane(flow, u32::from(band), NONE);
+        }
+        self.lanes.free(lane);
+    }
+
+    /// The head of a lane was taken out: the lane gets its new place, or goes.
+    fn settle_head<L: Links>(&mut self, links: &L, lane: u32) {
+        let Lane { head, len, flow, tenant, at, band, place, .. } = *self.lanes.get(lane);
+        let (heap, band) = (&mut self.bands[of(band)].heap, u32::from(band));
+        match place {
+            Place::Heap if len == 0 => heap.remove(at, &mut self.lanes),
+            Place::Heap if heap.len() > 1 => {
+                heap.update(at, self.order.key(links.seq(head)), &mut self.lanes);
+            }
+            Place::Flow if len == 0 => self.rows.unpark_from_flow(flow, band),
+            Place::Tenant => {
+                let mut root = parked::remove(&mut self.lanes, self.rows.root(tenant, band), lane);
+                if len == 0 {
+                    self.on_tenants -= 1;
+                } else {
+                    self.lanes.get_mut(lane).seq = links.seq(head);
+                    root = parked::insert(&mut self.lanes, root, lane);
+                }
+                self.rows.set_root(tenant, band, root);
+            }
+            Place::Heap | Place::Flow | Place::Idle => {}
+        }
+        if len == 0 {
+            self.emptied(lane);
+        }
+    }
+
+    /// Sets the top lane of a band aside: on its flow, or on its tenant.
+    #[cold]
+    fn park_top<L: Links>(&mut self, links: &L, band: u32, room: Room, caps: &impl Caps) {
+        let heap = &mut self.bands[of(band)].heap;
+        let Some(lane) = heap.top() else { return };
+        heap.pop(&mut self.lanes);
+        if heap.is_empty() {
+            self.ready &= !(1 << band);
+        }
+        let it = self.lanes.get_mut(lane);
+        let (flow, tenant) = (it.flow, it.tenant);
+        self.capped += it.len;
+        debug_assert!(
+            room != Room::TenantFull || tenant != NONE,
+            "a flow without tenant has no full tenant"
+        );
+        if room == Room::TenantFull && tenant != NONE {
+            it.place = Place::Tenant;
+            it.seq = links.seq(it.head);
+            let root = parked::insert(&mut self.lanes, self.rows.root(tenant, band), lane);
+            self.rows.set_root(tenant, band, root);
+            self.on_tenants += 1;
+        } else {
+            it.place = Place::Flow;
+            self.rows.park_on_flow(flow, band);
+            self.follow(links, tenant, band, Some(caps));
+        }
+    }
+
+    /// A lane of the tenant left the heap of the band, or its head did: the next one set aside becomes the guard,
+    /// unless the tenant is full (then nobody needs one).
+    #[inline]
+    fn follow<L: Links>(&mut self, links: &L, tenant: u32, band: u32, caps: Option<&impl Caps>) {
+        if self.on_tenants == 0
+            || tenant == NONE
+            || self.rows.parked_bands_of_tenant(tenant) & (1 << band) == 0
+        {
+            return;
+        }
+        let flow = self.lanes.get(self.rows.root(tenant, band)).flow;
+        if caps.is_none_or(|caps| caps.room(flow, tenant) != Room::TenantFull) {
+            self.unpark_root(links, tenant, band);
+        }
+    }
+
+    /// Puts the earliest lane of (tenant, band) back into the heap; there is one.
+    fn unpark_root<L: Links>(&mut self, links: &L, tenant: u32, band: u32) {
+        let lane = self.rows.root(tenant, band);
+        let root = parked::remove(&mut self.lanes, lane, lane);
+        self.rows.set_root(tenant, band, root);
+        self.on_tenants -= 1;
+        self.capped -= self.lanes.get(lane).len;
+        self.push(links, lane);
+    }
+
+    /// Moves the base of the keys up before they pass 40 bits. O(lanes), every 2^39 arrivals.
+    #[cold]
+    fn rebase<L: Links>(&mut self, links: &L) {
+        let oldest = self.lanes.in_use().map(|lane| links.seq(lane.head)).min();
+        self.order.rebase(oldest);
+        let order = &self.order;
+        for Band { heap, .. } in &mut self.bands {
+            heap.rekey(&mut self.lanes, |lanes, lane| order.key(links.seq(lanes.get(lane).head)));
+        }
+    }
+}

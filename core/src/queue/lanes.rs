@@ -1,0 +1,178 @@
+//! Lanes: the first-in-first-out list of one flow in one band, while it has waiters.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use super::heap::Positions;
+use crate::types::NONE;
+
+/// Where a lane stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Place {
+    /// Nowhere: it has no waiters.
+    Idle,
+    /// In its band's heap.
+    Heap,
+    /// Set aside because its flow is at its cap.
+    Flow,
+    /// Set aside because its tenant is at its cap: in the leftist heap of (tenant, band).
+    Tenant,
+}
+
+/// One lane. 48 bytes; those of idle flows are not kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane {
+    /// The first request, `NONE` without waiters. Links the free lanes.
+    pub head: u32,
+    /// The last request.
+    pub tail: u32,
+    /// How many wait.
+    pub len: u32,
+    /// The flow, `NONE` for the anonymous lane of the band.
+    pub flow: u32,
+    /// The flow's tenant or `NONE`.
+    pub tenant: u32,
+    /// Position in the band's heap, or parent in the leftist heap.
+    pub at: u32,
+    /// Left child in the leftist heap.
+    pub left: u32,
+    /// Right child in the leftist heap.
+    pub right: u32,
+    /// Arrival number of the head; kept up to date only in the leftist heap.
+    pub seq: u64,
+    /// The band.
+    pub band: u8,
+    /// Length of the right spine in the leftist heap.
+    pub rank: u8,
+    /// Where it stands.
+    pub place: Place,
+}
+
+const _: () = assert!(size_of::<Lane>() == 48);
+
+impl Lane {
+    /// An empty lane of a flow in a band.
+    pub const fn new(flow: u32, tenant: u32, band: u8) -> Self {
+        Self {
+            head: NONE,
+            tail: NONE,
+            len: 0,
+            flow,
+            tenant,
+            at: NONE,
+            left: NONE,
+            right: NONE,
+            seq: 0,
+            band,
+            rank: 1,
+            place: Place::Idle,
+        }
+    }
+}
+
+/// The arena of lanes. The first ones are the anonymous lanes of the bands and are never freed.
+#[derive(Debug)]
+pub struct Lanes {
+    all: Vec<Lane>,
+    free: u32,
+    reserved: u32,
+    #[cfg(test)]
+    pub(super) steps: u64,
+}
+
+impl Lanes {
+    /// An arena that never allocates while at most `capacity` lanes of named flows exist; lane `b` is the
+    /// anonymous lane of band `b`.
+    pub fn new(bands: u8, capacity: u32) -> Self {
+        let mut all = Vec::with_capacity(bands as usize + capacity as usize);
+        all.extend((0..bands).map(|band| Lane::new(NONE, NONE, band)));
+        Self {
+            all,
+            free: NONE,
+            reserved: u32::from(bands),
+            #[cfg(test)]
+            steps: 0,
+        }
+    }
+
+    /// Takes a lane out of the arena.
+    #[inline]
+    pub fn allocate(&mut self, lane: Lane) -> u32 {
+        let index = self.free;
+        if let Some(slot) = self.all.get_mut(index as usize) {
+            self.free = slot.head;
+            *slot = lane;
+            return index;
+        }
+        self.all.push(lane);
+        Self::index(self.all.len() - 1)
+    }
+
+    /// Gives an empty lane back; an anonymous one stays.
+    #[inline]
+    pub fn free(&mut self, index: u32) {
+        let lane = &mut self.all[index as usize];
+        debug_assert!(lane.len == 0, "a lane is freed when its last waiter leaves");
+        lane.place = Place::Idle;
+        lane.tail = NONE;
+        lane.head = NONE;
+        if index >= self.reserved {
+            lane.head = self.free;
+            self.free = index;
+        }
+    }
+
+    /// A lane.
+    #[inline]
+    pub fn get(&self, index: u32) -> &Lane {
+        &self.all[index as usize]
+    }
+
+    /// A lane, to change; none for `NONE`.
+    #[inline]
+    pub fn find_mut(&mut self, index: u32) -> Option<&mut Lane> {
+        self.all.get_mut(index as usize)
+    }
+
+    /// A lane, to change.
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> &mut Lane {
+        &mut self.all[index as usize]
+    }
+
+    /// Lanes ever made, free ones included.
+    #[inline]
+    pub fn made(&self) -> u32 {
+        Self::index(self.all.len())
+    }
+
+    /// The lanes that have waiters.
+    pub fn in_use(&self) -> impl Iterator<Item = &Lane> {
+        self.all.iter().filter(|lane| lane.len > 0)
+    }
+
+    /// Counts one step of a heap, for the tests of the worst case.
+    #[inline]
+    #[cfg_attr(not(test), allow(clippy::unused_self, reason = "only the tests count"))]
+    pub(super) fn count_step(&mut self) {
+        #[cfg(test)]
+        {
+            self.steps += 1;
+        }
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the arena holds fewer than 2^24 lanes")]
+    const fn index(position: usize) -> u32 {
+        position as u32
+    }
+}
+
+impl Positions for Lanes {
+    #[inline]
+    fn set_position(&mut self, index: u32, position: u32) {
+        self.count_step();
+        self.all[index as usize].at = position;
+    }
+}

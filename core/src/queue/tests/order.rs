@@ -1,0 +1,52 @@
+//! The ordering key near the end of its range.
+
+use alloc::vec::Vec;
+
+use crate::{
+    queue::{BandQueues, Front, NoCaps, Room, VecLinks, heap::MAX_KEY, order::Order},
+    types::NONE,
+};
+
+fn grant(queues: &mut BandQueues, links: &VecLinks) -> Option<u32> {
+    match queues.front(links, 0, &NoCaps, &mut 1000) {
+        Front::Ready(_) => queues.take_front(links, 0, &NoCaps),
+        _ => None,
+    }
+}
+
+#[test]
+fn arrival_order_survives_a_new_base() {
+    let links = VecLinks::new(64);
+    let mut queues = BandQueues::new(1, 64, 8);
+    for flow in 0..8 {
+        queues.add_flow(flow, NONE);
+    }
+    // 20 arrive before the keys end, 20 after.
+    queues.order = Order::starting_at(MAX_KEY - 19, 0);
+    let idx: Vec<u32> = (0..40).map(|n| (n * 37 + 11) % 64).collect();
+    for (n, &idx) in (0..).zip(&idx) {
+        queues.enqueue(&links, idx, 0, (n * 5 + 3) % 9 % 8, 1);
+    }
+    assert!(queues.order.key(MAX_KEY) < MAX_KEY, "the base has moved");
+    let got: Vec<u32> = core::iter::from_fn(|| grant(&mut queues, &links)).collect();
+    assert_eq!(got, idx);
+}
+
+#[test]
+fn who_waits_longer_than_the_keys_reach_stays_the_first() {
+    let links = VecLinks::new(8);
+    let mut queues = BandQueues::new(1, 8, 3);
+    for flow in 0..3 {
+        queues.add_flow(flow, 0);
+    }
+    queues.enqueue(&links, 5, 0, 2, 1);
+    let full = |_: u32, _: u32| Room::TenantFull;
+    assert_eq!(queues.front(&links, 0, &full, &mut 1), Front::Empty);
+    queues.order = Order::starting_at(MAX_KEY, 0);
+    for (idx, flow) in [(4, 1), (3, 0), (2, 1)] {
+        queues.enqueue(&links, idx, 0, flow, 1);
+    }
+    queues.tenant_has_room(&links, 0);
+    let got: Vec<u32> = core::iter::from_fn(|| grant(&mut queues, &links)).collect();
+    assert_eq!(got, [5, 4, 3, 2]);
+}
