@@ -12,5 +12,7 @@
 //! are part of the protocol, and each file opens with a table of them.
 
 pub mod command;
+pub mod completion;
 pub mod free_list;
+pub mod scheduler;
 pub mod urgent;
