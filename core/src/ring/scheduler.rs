@@ -19,7 +19,7 @@ use core::fmt;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, planted};
 
 /// Ring of pool indices. Scheduling and polling are wait-free; any thread may do either.
 pub struct SchedulerRing {
@@ -62,7 +62,15 @@ impl SchedulerRing {
     pub fn schedule(&self, pool: u32, queued: &AtomicBool) -> bool {
         // ORDERING: AcqRel. Acquire pairs with the clearing swap in `poll` (see the page on full rings);
         // Release lets the next popper see what was done before, even if this call finds the flag set.
-        if queued.swap(true, Ordering::AcqRel) {
+        let was = if planted!("s2") {
+            // ORDERING: Acquire, Release; right for the words, but two may pass between them.
+            let was = queued.load(Ordering::Acquire);
+            queued.store(true, Ordering::Release);
+            was
+        } else {
+            queued.swap(true, Ordering::AcqRel)
+        };
+        if was {
             return false;
         }
         // ORDERING: AcqRel: carries each scheduler's view of the pops on to all later claims.
