@@ -100,3 +100,29 @@ impl Default for Backoff {
         Self::new()
     }
 }
+
+/// Whether the planted bug of this name is switched on: a constant `false` in every ordinary build.
+///
+/// Each loom model must fail when the rule it checks is broken. The broken form stands beside the right
+/// one, in the production file; `--cfg loom` or a bare `--cfg planted` builds both and the environment
+/// variable `BANDGATE_PLANT` chooses, so that one build serves every plant.
+#[cfg(any(loom, planted))]
+macro_rules! planted {
+    ($name:literal) => {
+        $crate::sync::is_planted($name)
+    };
+}
+#[cfg(not(any(loom, planted)))]
+macro_rules! planted {
+    ($name:literal) => {
+        false
+    };
+}
+pub(crate) use planted;
+
+/// Whether `BANDGATE_PLANT` names this bug; read once per process.
+#[cfg(any(loom, planted))]
+pub fn is_planted(name: &str) -> bool {
+    static PLANT: std::sync::OnceLock<Option<alloc::string::String>> = std::sync::OnceLock::new();
+    PLANT.get_or_init(|| std::env::var("BANDGATE_PLANT").ok()).as_deref() == Some(name)
+}
