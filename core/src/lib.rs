@@ -10,14 +10,24 @@ pub mod admit;
 pub mod clock;
 pub mod config;
 pub mod design;
+pub mod engine;
 pub mod error;
 pub mod notify;
 pub mod queue;
 pub mod ring;
 pub mod select;
+pub mod shard;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub mod slab;
 pub mod sync;
 pub mod topology;
 pub mod types;
+
+pub use engine::{
+    Admit, Admitted, Band, CancelAnswer, Completion, CompletionQueue, Engine, Flow, Info,
+    OwnedPermit, Permit, Pool, PoolView, Request, StartError, Submitted, Ticket,
+};
+pub use error::Reason;
+pub use shard::Progress;
+pub use types::settings::{DriverKind, Settings};

@@ -1,1 +1,357 @@
-//! `slab`.
+//! The slab: every waiting request of a shard, allocated at start, named by index + generation.
+//!
+//! Three arrays side by side. *Entries* (128 bytes, one line pair each) hold the request; the 16-byte
+//! *links* hold what a decision walks over, so that 100,000 waiters fit into the cache; the *nodes* stand
+//! beside the entries on the urgent list, so that freeing an entry never breaks it.
+//!
+//! | memory | written by | read by |
+//! |--------|------------|---------|
+//! | `Entry::state` | the owner of the entry (see below), Release | anybody, Acquire |
+//! | `Entry::body`, link | the owner of the entry | the same |
+//! | `Entry::waker` | the waiting future registers, the deliverer wakes | `AtomicWaker` orders them |
+//! | node | any caller, by RMW | the holder of LOCK |
+//!
+//! The owner: whoever took the index from the free list, until it publishes the entry by a command; then
+//! the holder of the pool's LOCK, until it stores a final state; then the one caller that holds the
+//! ticket, who collects it. So each change of state has one writer, and no compare-and-swap is needed.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use arrayvec::ArrayVec;
+use atomic_waker::AtomicWaker;
+
+use crate::error::Reason;
+use crate::ring::free_list::FreeList;
+use crate::ring::urgent::UrgentNode;
+use crate::sync::planted;
+use crate::sync::{AtomicU64, Ordering, UnsafeCell};
+use crate::types::NONE;
+
+/// Indices a pool keeps at hand under LOCK; refilled and spilt in halves.
+pub const CACHE: usize = 64;
+
+/// Where a request is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Not in use.
+    Free = 0,
+    /// Being written, or its command is in the ring.
+    New,
+    /// Waits in its band.
+    Queued,
+    /// Has a slot, not collected yet.
+    Granted,
+    /// Lost its place; the reason stands beside it. Not collected yet.
+    Evicted,
+}
+
+/// One reading of an entry's state word: `generation 32 | reason 8 | phase 8`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct State(u64);
+
+impl State {
+    const PHASE_BITS: u64 = 0xff;
+
+    /// A state without a reason.
+    pub const fn new(generation: u32, phase: Phase) -> Self {
+        Self((generation as u64) << 32 | phase as u64)
+    }
+
+    /// The final state of a request that lost its place.
+    pub const fn evicted(generation: u32, reason: Reason) -> Self {
+        Self((generation as u64) << 32 | (reason as u64) << 8 | Phase::Evicted as u64)
+    }
+
+    /// Counts the lives of this index.
+    pub const fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// The phase.
+    pub const fn phase(self) -> Phase {
+        match self.0 & Self::PHASE_BITS {
+            1 => Phase::New,
+            2 => Phase::Queued,
+            3 => Phase::Granted,
+            4 => Phase::Evicted,
+            _ => Phase::Free,
+        }
+    }
+
+    /// Why it was evicted.
+    pub fn reason(self) -> Option<Reason> {
+        #[allow(clippy::cast_possible_truncation, reason = "one byte is meant")]
+        Reason::from_u8((self.0 >> 8) as u8)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:?}", self.generation(), self.phase())?;
+        self.reason().map_or(Ok(()), |reason| write!(f, "({reason})"))
+    }
+}
+
+/// What the owner of an entry keeps in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Body {
+    /// Given back with the outcome.
+    pub tag: u64,
+    /// Evicted at this time; `u64::MAX`: never.
+    pub deadline_ns: u64,
+    /// Place in the order of arrival, set when the submit is applied.
+    pub seq: u64,
+    /// Flow index in the pool, or [`NONE`].
+    pub flow: u32,
+    /// Estimated tokens.
+    pub cost: u32,
+    /// Kept by the wheel.
+    pub timer: Timer,
+    /// Completion queue (slot and generation), or [`NONE`]: the outcome goes to a waker.
+    pub queue: u32,
+    /// Band index.
+    pub band: u8,
+}
+
+impl Body {
+    const EMPTY: Self = Self {
+        tag: 0,
+        deadline_ns: u64::MAX,
+        seq: 0,
+        flow: NONE,
+        cost: 0,
+        timer: Timer::IDLE,
+        queue: NONE,
+        band: 0,
+    };
+}
+
+/// One request, 128 bytes.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Entry {
+    state: AtomicU64,
+    /// Whom to wake when the state becomes final.
+    pub waker: AtomicWaker,
+    body: UnsafeCell<Body>,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(core::mem::size_of::<Entry>() == 128);
+
+/// The place of one waiting request in its lane: the 16 bytes a decision touches.
+///
+/// In an array of their own: at 100,000 waiting that array stays in the cache, the 128-byte entries do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Link {
+    /// The next request of the lane, [`NONE`] for the last.
+    pub next: u32,
+    /// The one before; meaningless for the head of a lane, so that taking a head writes no second entry.
+    pub prev: u32,
+    /// Cost in tokens.
+    pub cost: u32,
+    /// The lane, [`NONE`] while the request does not wait.
+    pub lane: u32,
+}
+
+impl Link {
+    /// A request that does not wait.
+    pub const IDLE: Self = Self { next: NONE, prev: NONE, cost: 0, lane: NONE };
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self::IDLE
+    }
+}
+
+/// The wheel's part of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Timer {
+    /// When it fires, in nanoseconds.
+    pub deadline_ns: u64,
+    /// The next timer of the slot.
+    pub next: u32,
+    /// The one before; [`NONE`] for the first.
+    pub prev: u32,
+    /// The slot, over all levels; [`NONE`] while the timer is not set.
+    pub slot: u32,
+}
+
+impl Timer {
+    /// A timer that is not set.
+    pub const IDLE: Self = Self { deadline_ns: 0, next: NONE, prev: NONE, slot: NONE };
+}
+
+impl Default for Timer {
+    fn default() -> Self {
+        Self::IDLE
+    }
+}
+
+const _: () = assert!(core::mem::size_of::<Link>() == 16);
+
+/// Every request that may wait in one shard.
+#[derive(Debug)]
+pub struct Slab {
+    entries: Box<[Entry]>,
+    links: Box<[UnsafeCell<Link>]>,
+    nodes: Box<[UrgentNode]>,
+    free: FreeList,
+}
+
+// SAFETY: entries and links are only touched by their owner (module page); ownership moves by the
+// Release/Acquire pairs of the ring, the pool word and `Entry::state`.
+unsafe impl Send for Slab {}
+// SAFETY: as above.
+unsafe impl Sync for Slab {}
+
+impl Slab {
+    /// Room for `capacity` requests. Allocates; nothing later does.
+    pub fn new(capacity: u32) -> Self {
+        let entry = |_| Entry {
+            state: AtomicU64::new(State::new(1, Phase::Free).0),
+            waker: AtomicWaker::new(),
+            body: UnsafeCell::new(Body::EMPTY),
+        };
+        let link = |_| UnsafeCell::new(Link::IDLE);
+        Self {
+            entries: (0..capacity).map(entry).collect(),
+            links: (0..capacity).map(link).collect(),
+            nodes: (0..capacity).map(|_| UrgentNode::new()).collect(),
+            free: FreeList::new(capacity),
+        }
+    }
+
+    /// Requests there is room for.
+    pub fn capacity(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The state of an entry; `None` for an index outside the slab.
+    pub fn state(&self, idx: u32) -> Option<State> {
+        let entry = self.entries.get(idx as usize)?;
+        // ORDERING: Acquire pairs with `set_state`: what the owner wrote before a final state is visible.
+        Some(State(entry.state.load(Ordering::Acquire)))
+    }
+
+    /// Changes the state. Owner of the entry only.
+    #[inline]
+    pub fn set_state(&self, idx: u32, state: State) {
+        // ORDERING: Release pairs with `state`; a plain store, since an entry has one owner at a time.
+        self.entries[idx as usize].state.store(state.0, Ordering::Release);
+    }
+
+    /// The state as its owner knows it. Owner of the entry only.
+    #[inline]
+    pub fn own_state(&self, idx: u32) -> State {
+        // ORDERING: Relaxed; the owner wrote it, or acquired it together with the ownership.
+        State(self.entries[idx as usize].state.load(Ordering::Relaxed))
+    }
+
+    /// The entry's waker.
+    pub fn waker(&self, idx: u32) -> &AtomicWaker {
+        &self.entries[idx as usize].waker
+    }
+
+    /// The entry's node on the urgent list.
+    pub fn node(&self, idx: u32) -> &UrgentNode {
+        &self.nodes[idx as usize]
+    }
+
+    /// Runs `f` on the body.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the entry (module page).
+    #[inline]
+    pub unsafe fn with_body<R>(&self, idx: u32, f: impl FnOnce(&mut Body) -> R) -> R {
+        // SAFETY: the caller owns the entry, so nobody else has a reference to its body.
+        self.entries[idx as usize].body.with_mut(|body| f(unsafe { &mut *body }))
+    }
+
+    /// Runs `f` on the link.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the entry (module page).
+    #[inline]
+    pub unsafe fn with_link<R>(&self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
+        // SAFETY: the caller owns the entry, so nobody else has a reference to its link.
+        self.links[idx as usize].with_mut(|link| f(unsafe { &mut *link }))
+    }
+
+    /// Takes a free index from the shared list: lock-free. `None`: full. The caller owns it, phase New.
+    pub fn take(&self) -> Option<(u32, u32)> {
+        let idx = self.free.pop()?;
+        Some((idx, self.start(idx)))
+    }
+
+    /// Takes a free index from the pool's cache, refilled from the shared list. Holder of LOCK only.
+    #[inline]
+    pub fn take_cached(&self, cache: &mut FreeCache) -> Option<(u32, u32)> {
+        let idx = match cache.0.pop() {
+            Some(idx) => idx,
+            None => self.refill(cache)?,
+        };
+        Some((idx, self.start(idx)))
+    }
+
+    #[inline]
+    fn start(&self, idx: u32) -> u32 {
+        let generation = self.own_state(idx).generation();
+        self.set_state(idx, State::new(generation, Phase::New));
+        generation
+    }
+
+    #[cold]
+    fn refill(&self, cache: &mut FreeCache) -> Option<u32> {
+        for _ in 0..CACHE / 2 {
+            match self.free.pop() {
+                Some(idx) => cache.0.push(idx),
+                None => break,
+            }
+        }
+        cache.0.pop()
+    }
+
+    /// Ends a life: the next one has another generation, so every command and ticket of this one is stale.
+    #[inline]
+    fn end(&self, idx: u32) {
+        let generation = self.own_state(idx).generation();
+        let next = if planted!("m09") { generation } else { generation.wrapping_add(1) };
+        self.set_state(idx, State::new(next, Phase::Free));
+    }
+
+    /// Gives an index back to the shared list. Owner only.
+    pub fn give(&self, idx: u32) {
+        self.end(idx);
+        self.free.push(idx);
+    }
+
+    /// Gives an index back to the pool's cache. Holder of LOCK only, and owner of the entry.
+    #[inline]
+    pub fn give_cached(&self, cache: &mut FreeCache, idx: u32) {
+        self.end(idx);
+        if cache.0.is_full() {
+            self.spill(cache);
+        }
+        cache.0.push(idx);
+    }
+
+    #[cold]
+    fn spill(&self, cache: &mut FreeCache) {
+        for idx in cache.0.drain(CACHE / 2..) {
+            self.free.push(idx);
+        }
+    }
+}
+
+/// Free indices a pool keeps in plain memory, so that the path needs neither the shared list nor a
+/// thread-local.
+#[derive(Debug, Default)]
+pub struct FreeCache(ArrayVec<u32, CACHE>);

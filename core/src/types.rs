@@ -1,5 +1,6 @@
 //! Plain types every stage shares: limits, indices, the description of a pool.
 
+pub mod chunked;
 pub mod policy;
 pub mod settings;
 

@@ -1,1 +1,3 @@
-//! Stage `config`.
+//! Configuration.
+
+pub mod flows;

@@ -4,37 +4,7 @@
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use crate::types::NONE;
-
-/// The place of one waiting request in its lane.
-///
-/// 16 bytes in an array of their own: at 100,000 waiting that array stays in the cache, the 128-byte
-/// entries do not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Link {
-    /// The next request of the lane, `NONE` for the last.
-    pub next: u32,
-    /// The one before; meaningless for the head of a lane, so that taking a head writes no second entry.
-    pub prev: u32,
-    /// Cost in tokens.
-    pub cost: u32,
-    /// The lane, `NONE` while the request does not wait.
-    pub lane: u32,
-}
-
-const _: () = assert!(size_of::<Link>() == 16);
-
-impl Link {
-    /// A request that does not wait.
-    pub const IDLE: Self = Self { next: NONE, prev: NONE, cost: 0, lane: NONE };
-}
-
-impl Default for Link {
-    fn default() -> Self {
-        Self::IDLE
-    }
-}
+pub use crate::slab::Link;
 
 /// Access to the links and arrival numbers by slab index.
 ///

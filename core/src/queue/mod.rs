@@ -8,13 +8,12 @@
 //! - [`parked`]: lanes of a tenant at its cap, a leftist heap for each (tenant, band);
 //! - [`heap`]: the 4-ary heap of packed integers that orders the lanes of a band;
 //! - [`order`]: the ordering key, the only place that knows it is first come, first served;
-//! - [`links`], [`chunked`]: where the list links and the rows of flows and tenants are kept;
+//! - [`links`]: where the list links are kept;
 //! - [`wheel`]: the timers, [`Wheel`].
 #![forbid(unsafe_code)]
 
 pub mod bands;
 mod caps;
-pub mod chunked;
 pub mod heap;
 pub mod lanes;
 pub mod links;

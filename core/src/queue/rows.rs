@@ -1,7 +1,7 @@
 //! What the queues of a pool remember of each flow and tenant.
 #![forbid(unsafe_code)]
 
-use super::chunked::Chunked;
+use crate::types::chunked::Chunked;
 use crate::types::{BandMask, NONE};
 
 #[derive(Clone, Copy, Debug)]

@@ -25,30 +25,7 @@ const _: () = assert!(
     TICK_BITS as usize == LEVELS * DIGIT_BITS as usize && (u64::MAX / TICK_NS) >> TICK_BITS == 0
 );
 
-/// The wheel's part of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Timer {
-    /// When it fires, in nanoseconds.
-    pub deadline_ns: u64,
-    /// The next timer of the slot.
-    pub next: u32,
-    /// The one before; `NONE` for the first.
-    pub prev: u32,
-    /// The slot, over all levels; `NONE` while the timer is not set.
-    pub slot: u32,
-}
-
-impl Timer {
-    /// A timer that is not set.
-    pub const IDLE: Self = Self { deadline_ns: 0, next: NONE, prev: NONE, slot: NONE };
-}
-
-impl Default for Timer {
-    fn default() -> Self {
-        Self::IDLE
-    }
-}
+pub use crate::slab::Timer;
 
 /// Access to the timers by index; the wheel only names those it was given and their neighbours.
 pub trait TimerLinks {

@@ -149,6 +149,11 @@ impl<T> CompletionRing<T> {
         Some(value)
     }
 
+    /// Places there are.
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
     /// How many answers wait; stale at once. Wait-free; any thread.
     pub fn len(&self) -> u64 {
         // ORDERING: Relaxed both; a statistic.

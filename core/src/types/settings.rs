@@ -57,6 +57,8 @@ pub struct PoolSettings {
     pub max_cost: u32,
     /// Flows this pool may intern, 1..=1,048,576.
     pub max_flows: u32,
+    /// Commands the pool's ring holds, a power of two, 1..=65,536. Full: a submit answers `Busy`.
+    pub ring_capacity: u32,
 }
 
 /// One priority level of a pool.
@@ -123,6 +125,8 @@ impl Default for Settings {
 impl PoolSettings {
     /// Slots of a pool that names none.
     pub const DEFAULT_SLOTS: u32 = 32;
+    /// Commands the ring of a pool holds that names no capacity.
+    pub const DEFAULT_RING: u32 = 1024;
     /// Most slots a pool may have.
     pub const MAX_SLOTS: u32 = 1 << 20;
     /// Most cost a request may name.
@@ -140,6 +144,7 @@ impl PoolSettings {
             holdback: Holdback::None,
             max_cost: Self::MAX_COST,
             max_flows: 1 << 18,
+            ring_capacity: Self::DEFAULT_RING,
         }
     }
 

@@ -4,7 +4,7 @@ use bandgate_core::types::policy::{BandSelection, Distribution, Ratio, Schedule,
 use serde_json::Value;
 
 /// An input that cannot be read, in words.
-pub(crate) type Result<T> = std::result::Result<T, String>;
+pub(crate) type Result<T> = core::result::Result<T, String>;
 
 pub(crate) fn list<'a>(input: &'a Value, key: &str) -> &'a [Value] {
     input[key].as_array().map_or(&[], Vec::as_slice)
@@ -63,7 +63,7 @@ fn distribution(input: &Value) -> Result<Distribution> {
         None if input["weights"].is_array() => {
             let shares = weights(input)?.into_iter().map(|w| u32::try_from(w).map(Ratio));
             let shares: Vec<_> =
-                shares.collect::<std::result::Result<_, _>>().map_err(|e| e.to_string())?;
+                shares.collect::<core::result::Result<_, _>>().map_err(|e| e.to_string())?;
             let ratios = priorities(input)?.into_iter().zip(shares).collect();
             Ok(Distribution::Explicit { ratios, default_ratio: None })
         }

@@ -151,8 +151,8 @@ impl<'a> Driver<'a> {
                 event["at"].as_u64() == Some(cycle)
                     && event["addBand"].as_i64() == Some(band.into())
             });
-            let latest = settings.as_array().into_iter().flatten();
-            let latest = latest.filter(|s| s[0].as_u64().is_some_and(|from| from <= cycle)).last();
+            let mut latest = settings.as_array().into_iter().flatten();
+            let latest = latest.rfind(|s| s[0].as_u64().is_some_and(|from| from <= cycle));
             if let (true, Some(setting)) = (added, latest) {
                 self.queues.insert(band, i64::from(input::integer(&setting[1])?));
             }
@@ -162,7 +162,7 @@ impl<'a> Driver<'a> {
 
     fn saturation(&self, cycle: u64) -> f64 {
         let list = input::list(self.input, "saturation");
-        let latest = list.iter().filter(|s| s[0].as_u64().is_some_and(|from| from <= cycle)).last();
+        let latest = list.iter().rfind(|s| s[0].as_u64().is_some_and(|from| from <= cycle));
         latest
             .and_then(|setting| setting[1].as_f64())
             .or_else(|| self.input["saturation"].as_f64())

@@ -1,0 +1,102 @@
+//! The future of a permit.
+#![forbid(unsafe_code)]
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use super::permit::{Admitted, Permit};
+use super::pool::Pool;
+use super::request::{Request, Ticket};
+use crate::error::Reason;
+use crate::slab::Phase;
+
+/// Resolves to a permit or the reason of the refusal; see [`Pool::admit`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Admit<'p> {
+    pool: &'p Pool,
+    request: Request,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    New,
+    Waiting(Ticket),
+    Done,
+}
+
+impl<'p> Admit<'p> {
+    pub(super) const fn new(pool: &'p Pool, request: Request) -> Self {
+        Self { pool, request, stage: Stage::New }
+    }
+
+    /// The ticket while it waits, to cancel from elsewhere.
+    pub const fn ticket(&self) -> Option<Ticket> {
+        match self.stage {
+            Stage::Waiting(ticket) => Some(ticket),
+            Stage::New | Stage::Done => None,
+        }
+    }
+
+    fn granted(&mut self, how: Admitted) -> Poll<Result<Permit<'p>, Reason>> {
+        self.stage = Stage::Done;
+        Poll::Ready(Ok(self.pool.permit(self.request.flow, self.request.cost, how)))
+    }
+
+    fn refused(&mut self, reason: Reason) -> Poll<Result<Permit<'p>, Reason>> {
+        self.stage = Stage::Done;
+        Poll::Ready(Err(reason))
+    }
+
+    /// Registers first, looks second: a grant in between wakes.
+    fn look(&mut self, ticket: Ticket, cx: &Context<'_>) -> Poll<Result<Permit<'p>, Reason>> {
+        let slab = self.pool.shard().slab();
+        slab.waker(ticket.idx).register(cx.waker());
+        let Some(state) = slab.state(ticket.idx) else { return self.refused(Reason::Poisoned) };
+        match state.phase() {
+            Phase::Granted => {
+                slab.give(ticket.idx);
+                self.granted(Admitted::Queued)
+            }
+            Phase::Evicted => {
+                slab.give(ticket.idx);
+                self.refused(state.reason().unwrap_or(Reason::Cancelled))
+            }
+            Phase::New | Phase::Queued | Phase::Free if self.pool.is_dead() => {
+                self.refused(Reason::Poisoned)
+            }
+            Phase::New | Phase::Queued | Phase::Free => Poll::Pending,
+        }
+    }
+}
+
+impl<'p> Future for Admit<'p> {
+    type Output = Result<Permit<'p>, Reason>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        match this.stage {
+            Stage::New => match this.pool.submit_waiting(&this.request) {
+                Ok(None) => this.granted(Admitted::Fast),
+                Ok(Some(ticket)) => {
+                    this.stage = Stage::Waiting(ticket);
+                    this.look(ticket, cx)
+                }
+                Err(reason) => this.refused(reason),
+            },
+            Stage::Waiting(ticket) => this.look(ticket, cx),
+            // A future polled after it was ready has nothing left to give.
+            Stage::Done => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Admit<'_> {
+    fn drop(&mut self) {
+        if let Stage::Waiting(ticket) = self.stage {
+            self.pool.abandon(ticket);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! A pool's handle: requests in, permits out.
+
+use core::ptr::NonNull;
+
+use super::permit::{Admitted, Permit, Slot};
+use super::queue::QueueRef;
+use super::request::{Band, Flow, Request, Ticket};
+use super::{Admit, EngineCore, PoolMeta};
+use crate::admit::word::PoolWord;
+use crate::error::Reason;
+use crate::notify::wait::block_on_until;
+use crate::shard::Shard;
+use crate::shard::cold::PoolView;
+use crate::shard::hold::{Answer, Submission};
+use crate::shard::pool::PoolCore;
+use crate::sync::Arc;
+use crate::types::NONE;
+use crate::types::settings::PoolSettings;
+
+/// The slots of one model. Cheap to clone; any thread may call any method.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    engine: Arc<EngineCore>,
+    shard: NonNull<Shard>,
+    core: NonNull<PoolCore>,
+    id: u32,
+}
+
+// SAFETY: the pointers lead into `engine`, which the handle keeps alive and which is Sync.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+/// What [`Pool::submit`] gave.
+#[derive(Debug)]
+#[must_use]
+pub enum Submitted<'p> {
+    /// Admitted at once; no completion follows.
+    Granted(Permit<'p>),
+    /// Waits; exactly one completion follows, unless a cancel says that none will.
+    Queued(Ticket),
+}
+
+/// What a cancel found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CancelAnswer {
+    /// Out of the queue. No completion follows.
+    Cancelled,
+    /// Handed to the lock's holder: exactly one completion follows, `cancelled` or what was faster.
+    Requested,
+    /// It has its outcome already.
+    TooLate,
+    /// The ticket names nothing that lives.
+    Stale,
+}
+
+impl Pool {
+    pub(super) fn new(engine: &Arc<EngineCore>, id: usize) -> Self {
+        let meta = &engine.pools[id];
+        let shard = &engine.shards[meta.shard];
+        Self {
+            engine: Arc::clone(engine),
+            shard: NonNull::from(shard),
+            core: NonNull::from(&shard.pools()[meta.index]),
+            id: u32::try_from(id).unwrap_or(u32::MAX),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn shard(&self) -> &Shard {
+        // SAFETY: points into `self.engine`, which never moves or drops its shards while handles live.
+        unsafe { self.shard.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn core(&self) -> &PoolCore {
+        // SAFETY: as in `shard`.
+        unsafe { self.core.as_ref() }
+    }
+
+    fn meta(&self) -> &PoolMeta {
+        &self.engine.pools[self.id as usize]
+    }
+
+    pub(super) const fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.meta().name
+    }
+
+    /// Priorities of its bands, most urgent first.
+    pub fn priorities(&self) -> &[i32] {
+        self.core().bands()
+    }
+
+    /// The band of a priority.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::UnknownBand`]: the priority is not provisioned; it is never mapped to another.
+    pub fn band(&self, priority: i32) -> Result<Band, Reason> {
+        let found = self.core().bands().iter().position(|&p| p == priority);
+        let index = found.and_then(|index| u8::try_from(index).ok()).ok_or(Reason::UnknownBand)?;
+        Ok(Band { pool: self.id, index })
+    }
+
+    /// Interns a flow. Cold: takes a lock, allocates for a new one, waits for the pool's lock. Hot calls
+    /// take the result.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::FlowTableFull`], [`Reason::Forked`], [`Reason::Poisoned`].
+    pub fn flow(&self, group: &str, tenant: &str, key: &str) -> Result<Flow, Reason> {
+        if self.engine.is_forked() {
+            return Err(Reason::Forked);
+        }
+        let index = self
+            .meta()
+            .flows
+            .intern(group, tenant, key, |new| self.shard().add_flow(self.core(), new))?;
+        Ok(Flow { pool: self.id, index })
+    }
+
+    /// What every call checks first: the process, the pool of band and flow, the cost.
+    #[inline(always)]
+    fn submission(&self, request: &Request) -> Result<Submission, Reason> {
+        if self.engine.is_forked() {
+            return Err(Reason::Forked);
+        }
+        if request.pool != self.id || request.flow_pool != self.id {
+            return Err(Self::foreign(self.id, request));
+        }
+        // One comparison for 0 and for too much.
+        if request.cost.wrapping_sub(1) >= self.core().max_cost() {
+            return Err(Reason::TooLarge);
+        }
+        let timeout_ns = if request.timeout_ns == Request::DEFAULT_TIMEOUT {
+            self.engine.admission_timeout_ns
+        } else {
+            request.timeout_ns
+        };
+        Ok(Submission {
+            band: request.band,
+            flow: request.flow,
+            cost: request.cost,
+            timeout_ns,
+            queue: NONE,
+            tag: 0,
+        })
+    }
+
+    #[cold]
+    fn foreign(id: u32, request: &Request) -> Reason {
+        if request.pool == id { Reason::FlowTableFull } else { Reason::UnknownBand }
+    }
+
+    #[inline(always)]
+    pub(super) fn permit(&self, flow: u32, cost: u32, how: Admitted) -> Permit<'_> {
+        Permit::new(self, Slot::new(flow, cost, how))
+    }
+
+    #[inline(always)]
+    pub(super) fn give_back(&self, slot: &Slot) {
+        // A child of fork has a copy of the state whose holder, if there was one, does not exist here.
+        if !self.engine.is_forked() {
+            self.shard().release(self.core(), slot.flow, slot.charged, slot.actual);
+        }
+    }
+
+    /// A permit now, or the reason why not. Queues nothing. Lock-free; about 10 ns without a flow, 25
+    /// with one.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::WouldQueue`], [`Reason::Busy`] (another thread decides just now), and the refusals of
+    /// [`Pool::submit`].
+    #[inline(always)]
+    pub fn try_admit(&self, request: &Request) -> Result<Permit<'_>, Reason> {
+        let submission = self.submission(request)?;
+        match self.shard().try_admit(self.core(), &submission) {
+            Answer::Granted => Ok(self.permit(request.flow, request.cost, Admitted::Fast)),
+            Answer::Rejected(reason) => Err(reason),
+            _ => Err(Reason::WouldQueue),
+        }
+    }
+
+    /// A future that resolves to a permit. Nothing happens before its first poll; dropping it while it
+    /// waits cancels, and a grant that races with the drop goes to the next waiter. Needs no runtime.
+    #[inline]
+    pub const fn admit(&self, request: Request) -> Admit<'_> {
+        Admit::new(self, request)
+    }
+
+    /// Waits for a permit on this thread, at most `timeout` (absent: the request's).
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Deadline`] when the time is over, and the refusals of [`Pool::submit`].
+    pub fn admit_blocking(
+        &self,
+        request: Request,
+        timeout: Option<core::time::Duration>,
+    ) -> Result<Permit<'_>, Reason> {
+        let request = timeout.map_or(request, |timeout| request.timeout(timeout));
+        let limit = match request.timeout_ns {
+            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns,
+            own => own,
+        };
+        let clock = &self.engine.clock;
+        let deadline = (limit != u64::MAX).then(|| clock.now_ns().saturating_add(limit));
+        let permit = block_on_until(self.admit(request), deadline, || clock.now_ns());
+        permit.unwrap_or(Err(Reason::Deadline))
+    }
+
+    /// Admits at once, or queues under a ticket whose outcome comes to `queue` with `tag`. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Busy`] (the ring or the completion queue is full: try again), [`Reason::QueueFull`],
+    /// [`Reason::TooLarge`], [`Reason::TenantQueueFull`] (a cap of 0), [`Reason::Deadline`] (a timeout of
+    /// 0), [`Reason::ShuttingDown`], [`Reason::Forked`], [`Reason::Poisoned`]. Nothing is left behind.
+    #[inline]
+    pub fn submit<'q>(
+        &self,
+        request: &Request,
+        queue: impl Into<QueueRef<'q>>,
+        tag: u64,
+    ) -> Result<Submitted<'_>, Reason> {
+        let queue = queue.into();
+        let mut submission = self.submission(request)?;
+        if submission.flow == NONE && self.shard().admit_fast(self.core(), request.band) {
+            return Ok(Submitted::Granted(self.permit(request.flow, request.cost, Admitted::Fast)));
+        }
+        submission.queue = queue.reserve(self)?;
+        submission.tag = tag;
+        match self.shard().submit(self.core(), &submission) {
+            Answer::Queued { idx, generation } => {
+                Ok(Submitted::Queued(Ticket { pool: self.id, idx, generation }))
+            }
+            Answer::Granted => {
+                queue.unreserve(self);
+                Ok(Submitted::Granted(self.permit(request.flow, request.cost, Admitted::Fast)))
+            }
+            Answer::Rejected(reason) => {
+                queue.unreserve(self);
+                Err(reason)
+            }
+            _ => Err(Reason::Busy),
+        }
+    }
+
+    /// The future's half of [`Pool::submit`]: no completion queue, the outcome stays in the entry.
+    pub(super) fn submit_waiting(&self, request: &Request) -> Result<Option<Ticket>, Reason> {
+        let submission = self.submission(request)?;
+        match self.shard().submit(self.core(), &submission) {
+            Answer::Queued { idx, generation } => {
+                Ok(Some(Ticket { pool: self.id, idx, generation }))
+            }
+            Answer::Granted => Ok(None),
+            Answer::Rejected(reason) => Err(reason),
+            _ => Err(Reason::Busy),
+        }
+    }
+
+    /// The future's owner is gone.
+    pub(super) fn abandon(&self, ticket: Ticket) {
+        if !self.engine.is_forked() {
+            self.shard().abandon(self.core(), ticket.idx, ticket.generation);
+        }
+    }
+
+    /// Whether a holder panicked, so that nobody will ever decide again.
+    pub(super) fn is_dead(&self) -> bool {
+        self.core().gate.peek().has(PoolWord::DEAD)
+    }
+
+    /// Takes a request out of the queue, from any thread. Never waits.
+    pub fn cancel(&self, ticket: Ticket) -> CancelAnswer {
+        if self.engine.is_forked() || ticket.pool != self.id {
+            return CancelAnswer::Stale;
+        }
+        match self.shard().cancel(self.core(), ticket.idx, ticket.generation) {
+            Answer::Cancelled => CancelAnswer::Cancelled,
+            Answer::TooLate => CancelAnswer::TooLate,
+            Answer::Requested | Answer::Done => CancelAnswer::Requested,
+            _ => CancelAnswer::Stale,
+        }
+    }
+
+    /// Changes the number of slots (1..=1,048,576; `false`: out of range, nothing changes). Growing grants
+    /// waiters at once, shrinking revokes nobody. In force when applied, which may be after the return if
+    /// another thread decides just now.
+    pub fn resize(&self, slots: u32) -> bool {
+        let valid = (1..=PoolSettings::MAX_SLOTS).contains(&slots) && !self.engine.is_forked();
+        if valid {
+            self.shard().resize(self.core(), slots);
+        }
+        valid
+    }
+
+    /// Sets the saturation that gates and WFQ mode follow, 0 and up, instead of running / capacity; `None`
+    /// goes back. NaN and negative values are refused: `false`, nothing changes.
+    pub fn set_saturation(&self, saturation: Option<f64>) -> bool {
+        let valid = saturation.is_none_or(|s| s >= 0.0) && !self.engine.is_forked();
+        if valid {
+            self.shard().set_saturation(self.core(), saturation);
+        }
+        valid
+    }
+
+    /// Refuses new requests; who waits and who runs goes on.
+    pub fn drain(&self) {
+        if !self.engine.is_forked() {
+            self.shard().drain(self.core());
+        }
+    }
+
+    /// Refuses new requests and evicts who waits.
+    pub fn shut_down(&self) {
+        if !self.engine.is_forked() {
+            self.shard().shut_down(self.core());
+        }
+    }
+
+    /// The pool at one moment, with its counters. Waits for the pool's lock: not for the hot path.
+    pub fn view(&self) -> PoolView {
+        self.shard().view(self.core())
+    }
+}

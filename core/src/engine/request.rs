@@ -1,0 +1,92 @@
+//! What a caller says about a request, and the names it gets back.
+#![forbid(unsafe_code)]
+
+use core::time::Duration;
+
+use crate::types::NONE;
+
+/// A band of a pool, by [`Pool::band`](super::Pool::band).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Band {
+    pub(super) pool: u32,
+    pub(super) index: u8,
+}
+
+/// An interned (group, tenant, key) of a pool, by [`Pool::flow`](super::Pool::flow).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flow {
+    pub(super) pool: u32,
+    pub(super) index: u32,
+}
+
+/// One request. Copy, 24 bytes; make it once per kind of request and reuse it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub(super) pool: u32,
+    pub(super) flow: u32,
+    pub(super) flow_pool: u32,
+    pub(super) cost: u32,
+    pub(super) timeout_ns: u64,
+    pub(super) band: u8,
+}
+
+impl Request {
+    /// The pool's default timeout applies.
+    pub(super) const DEFAULT_TIMEOUT: u64 = u64::MAX - 1;
+
+    /// A request of cost 1 in this band, of no tenant.
+    #[inline]
+    pub const fn new(band: Band) -> Self {
+        Self {
+            pool: band.pool,
+            flow: NONE,
+            flow_pool: band.pool,
+            cost: 1,
+            timeout_ns: Self::DEFAULT_TIMEOUT,
+            band: band.index,
+        }
+    }
+
+    /// Counted against this tenant and key.
+    #[inline]
+    #[must_use]
+    pub const fn flow(mut self, flow: Flow) -> Self {
+        self.flow = flow.index;
+        self.flow_pool = flow.pool;
+        self
+    }
+
+    /// Estimated tokens, 1 up to the pool's `maxCost`; outside that range the request is refused as
+    /// `too_large`.
+    #[inline]
+    #[must_use]
+    pub const fn cost(mut self, tokens: u32) -> Self {
+        self.cost = tokens;
+        self
+    }
+
+    /// Longest wait; zero: now or never. Replaces the engine's `admissionTimeout`. Times beyond 584 years
+    /// mean for ever.
+    #[inline]
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// Waits for ever.
+    #[inline]
+    #[must_use]
+    pub const fn no_timeout(mut self) -> Self {
+        self.timeout_ns = u64::MAX;
+        self
+    }
+}
+
+/// A queued request: index + generation, so that a stale one names nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    pub(super) pool: u32,
+    pub(super) idx: u32,
+    pub(super) generation: u32,
+}

@@ -1,0 +1,104 @@
+//! Cold calls that wait for LOCK: interning, completion queues, exact views. Never on the path.
+
+use super::Shard;
+use super::completions::QueueName;
+use super::pool::{PoolCore, PoolState, PoolStats};
+use crate::admit::word::{PoolWord, TryLock};
+use crate::clock::Now;
+use crate::config::flows::{NewFlow, RowSpec};
+use crate::error::Reason;
+use crate::sync::{Ordering, fence, yield_now};
+use crate::types::{NONE, TURN_BUDGET};
+
+/// A pool at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolView {
+    /// Free slots; below zero after a shrink.
+    pub free: i32,
+    /// Slots.
+    pub slots: u32,
+    /// Requests running.
+    pub running: u32,
+    /// Requests waiting.
+    pub waiting: u32,
+    /// Of these, known to be held up by the cap of their key or tenant.
+    pub capped: u32,
+    /// Admits have ended.
+    pub closed: bool,
+    /// Counters since the start.
+    pub stats: PoolStats,
+}
+
+impl Shard {
+    /// Waits for LOCK, yielding, and runs `f` on the plain state. The word stays as it was.
+    fn locked<R>(
+        &self,
+        pool: &PoolCore,
+        f: impl FnOnce(&mut PoolState, PoolWord) -> R,
+    ) -> Result<R, Reason> {
+        let word = loop {
+            match pool.gate.try_lock() {
+                TryLock::Ours(word) => break word,
+                TryLock::Taken => yield_now(),
+                TryLock::Dead => return Err(Reason::Poisoned),
+            }
+        };
+        // SAFETY: LOCK was taken above and is given back below.
+        let answer = unsafe { pool.with_state(|st| f(st, word)) };
+        // Nothing that decides was touched, so the marks of the last holder stay true.
+        pool.gate.unlock(word.without_lock());
+        // ORDERING: SeqCst fence, as after every unlock; the try below is the second look.
+        fence(Ordering::SeqCst);
+        if pool.has_mail() {
+            self.try_turn(pool, &Now::lazy(&self.clock), TURN_BUDGET);
+        }
+        Ok(answer)
+    }
+
+    /// Makes the rows of a new flow; answers its tenant's and its own index.
+    pub(crate) fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<(u32, u32), Reason> {
+        self.locked(pool, |st, _| {
+            let tenant = new.tenant.unwrap_or_else(|RowSpec { cap, weight }| {
+                st.caps.add_tenant(cap, weight, new.group)
+            });
+            let flow = st.caps.add_flow(tenant, new.flow.cap, new.flow.weight);
+            st.queues.add_flow(flow, tenant);
+            pool.add_flow_node(flow);
+            (tenant, flow)
+        })
+    }
+
+    /// Lets a completion queue receive from a pool.
+    pub(crate) fn open_queue(&self, pool: &PoolCore, name: u32) {
+        // A dead pool completes nothing any more: not opening it is right.
+        let _dead = self.locked(pool, |st, _| st.open_queues[QueueName::slot(name)] = name);
+    }
+
+    /// Ends it: whoever still waits for that queue gives its grant to the next waiter.
+    pub(crate) fn close_queue(&self, pool: &PoolCore, name: u32) {
+        let _dead = self.locked(pool, |st, _| st.open_queues[QueueName::slot(name)] = NONE);
+    }
+
+    /// The pool now; zeros for a dead one.
+    pub fn view(&self, pool: &PoolCore) -> PoolView {
+        let view = self.locked(pool, |st, word| PoolView {
+            free: word.free(),
+            slots: st.size,
+            running: u32::try_from(i64::from(st.size) - i64::from(word.free())).unwrap_or(0),
+            waiting: st.queues.waiting(),
+            capped: st.queues.capped(),
+            closed: st.closed,
+            stats: st.stats,
+        });
+        view.unwrap_or(PoolView {
+            free: 0,
+            slots: 0,
+            running: 0,
+            waiting: 0,
+            capped: 0,
+            closed: true,
+            stats: PoolStats::default(),
+        })
+    }
+}

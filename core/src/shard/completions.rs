@@ -1,0 +1,152 @@
+//! Completion queues: where the outcomes of submitted requests go.
+//!
+//! A queue has one ring per pool, since the holder of a pool's LOCK is the ring's single producer, and one
+//! bell for all. A submit reserves its place, so that the holder never finds a ring full.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use std::sync::OnceLock;
+
+use crate::error::Reason;
+use crate::notify::doorbell::Doorbell;
+use crate::ring::completion::CompletionRing;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Completion queues an engine may have at once.
+pub const MAX_QUEUES: usize = 64;
+
+/// A completion queue as an entry names it: slot in the low bits, generation above, so that a request
+/// never completes into a later queue of the same slot.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueName;
+
+impl QueueName {
+    /// The name of the `generation`th queue in a slot. Never `NONE`.
+    pub const fn pack(slot: usize, generation: u32) -> u32 {
+        #[allow(clippy::cast_possible_truncation, reason = "a slot is below 64")]
+        let slot = slot as u32;
+        (generation % (1 << 25)) << 6 | slot
+    }
+
+    /// The slot of a name.
+    pub const fn slot(name: u32) -> usize {
+        (name & 63) as usize
+    }
+}
+
+/// One outcome, 32 bytes, as it lies in a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// The caller's tag.
+    pub tag: u64,
+    /// Slab index of the ticket.
+    pub idx: u32,
+    /// Generation of the ticket.
+    pub generation: u32,
+    /// Flow of the request, or `NONE`.
+    pub flow: u32,
+    /// Its cost.
+    pub cost: u32,
+    /// Its band index.
+    pub band: u8,
+    /// Granted, or why not.
+    pub evicted: Option<Reason>,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(core::mem::size_of::<Record>() == 32);
+
+/// One queue: a ring per pool of the engine, and the bell of who drains them.
+#[derive(Debug)]
+pub struct QueueCore {
+    rings: Box<[CompletionRing<Record>]>,
+    bell: Doorbell,
+}
+
+impl QueueCore {
+    /// A ring of `capacity` places for each of `pools`.
+    pub fn new(pools: usize, capacity: u32, bell: Doorbell) -> Self {
+        Self { rings: (0..pools).map(|_| CompletionRing::new(capacity)).collect(), bell }
+    }
+
+    /// The ring of a pool, by its index in the engine.
+    pub fn ring(&self, pool: usize) -> &CompletionRing<Record> {
+        &self.rings[pool]
+    }
+
+    /// All rings, by pool.
+    pub fn rings(&self) -> &[CompletionRing<Record>] {
+        &self.rings
+    }
+
+    /// The bell.
+    pub fn bell(&self) -> &Doorbell {
+        &self.bell
+    }
+}
+
+/// All completion queues of an engine. A queue's memory lives as long as the engine, so a holder may ring
+/// its bell after unlocking whatever happened to the queue's owner.
+#[derive(Debug)]
+pub struct Queues {
+    slots: Box<[OnceLock<QueueCore>]>,
+    /// Bit set: the slot is in use. Cleared when the owner is gone and its ring is empty.
+    used: AtomicU64,
+    /// Queues made so far.
+    made: AtomicU32,
+}
+
+impl Queues {
+    /// No queue yet.
+    pub fn new() -> Self {
+        Self {
+            slots: (0..MAX_QUEUES).map(|_| OnceLock::new()).collect(),
+            used: AtomicU64::new(0),
+            made: AtomicU32::new(0),
+        }
+    }
+
+    /// The queue in a slot.
+    #[inline]
+    pub fn get(&self, slot: usize) -> Option<&QueueCore> {
+        self.slots.get(slot)?.get()
+    }
+
+    /// Claims a slot for a queue of `capacity` places per pool: one that was given back and has that
+    /// capacity, else a fresh one. `None`: all slots are used or have another capacity.
+    pub fn claim(
+        &self,
+        pools: usize,
+        capacity: u32,
+        bell: impl FnOnce() -> Doorbell,
+    ) -> Option<u32> {
+        let fits = |slot: usize| self.slots[slot].get().map(|q| fits_capacity(q, capacity));
+        let reusable: Vec<usize> = (0..MAX_QUEUES).filter(|&s| fits(s) == Some(true)).collect();
+        let fresh = (0..MAX_QUEUES).filter(|&s| fits(s).is_none());
+        let slot = reusable.into_iter().chain(fresh).find(|&slot| self.take(slot))?;
+        self.slots[slot].get_or_init(|| QueueCore::new(pools, capacity, bell()));
+        // ORDERING: Relaxed; a counter.
+        Some(QueueName::pack(slot, self.made.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    fn take(&self, slot: usize) -> bool {
+        // ORDERING: AcqRel; pairs with `release`, so that the next owner sees an empty ring.
+        self.used.fetch_or(1 << slot, Ordering::AcqRel) & 1 << slot == 0
+    }
+
+    /// Gives a slot back; its rings are empty and no pool has it open.
+    pub fn release(&self, slot: usize) {
+        // ORDERING: AcqRel, pairs with `take`.
+        self.used.fetch_and(!(1 << slot), Ordering::AcqRel);
+    }
+}
+
+fn fits_capacity(queue: &QueueCore, capacity: u32) -> bool {
+    queue.rings.first().is_none_or(|ring| ring.capacity() == u64::from(capacity))
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self::new()
+    }
+}

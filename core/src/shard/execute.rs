@@ -1,0 +1,190 @@
+//! The ways in: from the callers' side, what is tried, what is pushed and what is posted.
+
+use super::codes::{self, Node};
+use super::hold::{Answer, Own, Session, Submission};
+use super::pool::{Marks, PoolCore};
+use super::{Decider, Shard};
+use crate::admit::word::TryLock;
+use crate::clock::Now;
+use crate::error::Reason;
+use crate::ring::command::Command;
+use crate::ring::urgent::Asked;
+use crate::sync::{Ordering, fence, planted};
+use crate::types::{NONE, TURN_BUDGET};
+
+impl Shard {
+    /// Admits a flowless request without the lock, if nothing closes the fast path. Lock-free.
+    #[inline(always)]
+    pub fn admit_fast(&self, pool: &PoolCore, band: u8) -> bool {
+        pool.gate.admit(usize::from(band), || pool.ring.is_empty())
+    }
+
+    /// Grants or queues. Never waits for another thread.
+    #[inline(always)]
+    pub fn submit(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+        if submission.flow == NONE && self.admit_fast(pool, submission.band) {
+            return Answer::Granted;
+        }
+        if self.decider == Decider::Caller {
+            match pool.gate.lock_within_backoff() {
+                TryLock::Ours(word) => {
+                    let now = Now::lazy(&self.clock);
+                    let mut session = Session::new(&now, TURN_BUDGET);
+                    return self.turn(pool, word, Own::Submit(*submission), &mut session);
+                }
+                TryLock::Taken => {}
+                TryLock::Dead => return Answer::Rejected(Reason::Poisoned),
+            }
+        }
+        self.submit_by_ring(pool, submission)
+    }
+
+    #[cold]
+    fn submit_by_ring(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+        let Some((idx, generation)) = self.slab.take() else {
+            return Answer::Rejected(Reason::QueueFull);
+        };
+        let now = Now::lazy(&self.clock);
+        // SAFETY: the index was just taken, so the entry is ours until the push.
+        unsafe { self.slab.with_body(idx, |body| submission.write(body, &now)) };
+        if pool.ring.push(codes::submit(idx, generation)).is_err() {
+            self.slab.give(idx);
+            return Answer::Rejected(Reason::Busy);
+        }
+        self.hand_over(pool);
+        Answer::Queued { idx, generation }
+    }
+
+    /// Grants now or says why not; queues and posts nothing.
+    #[inline(always)]
+    pub fn try_admit(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+        if submission.flow == NONE && self.admit_fast(pool, submission.band) {
+            return Answer::Granted;
+        }
+        match pool.gate.lock_within_backoff() {
+            TryLock::Ours(word) => {
+                let now = Now::lazy(&self.clock);
+                let mut session = Session::new(&now, TURN_BUDGET);
+                self.turn(pool, word, Own::Try(*submission), &mut session)
+            }
+            TryLock::Taken => Answer::Rejected(Reason::Busy),
+            TryLock::Dead => Answer::Rejected(Reason::Poisoned),
+        }
+    }
+
+    /// Gives a value permit's slot back. Never refused, never waits.
+    #[inline(always)]
+    pub fn release(&self, pool: &PoolCore, flow: u32, charged: u32, actual: u32) {
+        if flow == NONE && pool.gate.release() {
+            return;
+        }
+        let own = Own::Release { flow, charged, actual };
+        self.execute(pool, own, codes::release(flow, charged, actual), || {
+            let node = pool.owed(flow);
+            let id = if flow == NONE { Node::Pool } else { Node::Flow(flow) }.id();
+            if node.owe(u64::from(actual.saturating_sub(charged))) {
+                pool.urgent().push(id, node);
+            }
+        });
+    }
+
+    /// Takes a request out of the queue if it still waits.
+    pub fn cancel(&self, pool: &PoolCore, idx: u32, generation: u32) -> Answer {
+        if self.slab.state(idx).is_none_or(|state| state.generation() != generation) {
+            return Answer::Stale;
+        }
+        let own = Own::Cancel { idx, generation };
+        let command = codes::cancel(idx, generation);
+        self.execute(pool, own, command, || self.ask(pool, idx, generation, codes::CANCEL))
+    }
+
+    /// The owner of the ticket is gone: never gets the permit, a slot already granted goes on.
+    pub fn abandon(&self, pool: &PoolCore, idx: u32, generation: u32) {
+        let own = Own::Abandon { idx, generation };
+        let command = codes::abandon(idx, generation);
+        self.execute(pool, own, command, || self.ask(pool, idx, generation, codes::ABANDON));
+    }
+
+    /// Asks for a new size; in force when applied, at once if LOCK is free.
+    pub fn resize(&self, pool: &PoolCore, slots: u32) {
+        pool.set_resize_to(slots);
+        self.mark(pool, Marks::RESIZE);
+    }
+
+    /// Sets the saturation the gates and the WFQ mode use; `None`: running / capacity again.
+    pub fn set_saturation(&self, pool: &PoolCore, saturation: Option<f64>) {
+        pool.set_gauge(saturation);
+        self.mark(pool, Marks::GATE);
+    }
+
+    /// Ends admits; who waits may still be granted.
+    pub fn drain(&self, pool: &PoolCore) {
+        self.mark(pool, Marks::DRAIN);
+    }
+
+    /// Ends admits and evicts who waits.
+    pub fn shut_down(&self, pool: &PoolCore) {
+        self.mark(pool, Marks::SHUTDOWN);
+    }
+
+    fn mark(&self, pool: &PoolCore, bit: u64) {
+        if pool.marks().mark(bit) {
+            pool.urgent().push(Node::Marks.id(), pool.marks());
+        }
+        self.hand_over(pool);
+    }
+
+    fn ask(&self, pool: &PoolCore, idx: u32, generation: u32, bit: u32) {
+        let node = self.slab.node(idx);
+        if node.ask(generation, bit) == Asked::Link {
+            pool.urgent().push(idx, node);
+        }
+    }
+
+    /// Steps 1 to 4 of `execute`, for commands that are never refused: with LOCK at once, else by the
+    /// ring, else posted.
+    #[inline(always)]
+    fn execute(&self, pool: &PoolCore, own: Own, command: Command, post: impl FnOnce()) -> Answer {
+        if self.decider == Decider::Caller {
+            match pool.gate.lock_within_backoff() {
+                TryLock::Ours(word) => {
+                    let now = Now::lazy(&self.clock);
+                    let mut session = Session::new(&now, TURN_BUDGET);
+                    return self.turn(pool, word, own, &mut session);
+                }
+                TryLock::Taken => {}
+                // Nobody will ever decide again: a no-op that is accepted.
+                TryLock::Dead => return Answer::Done,
+            }
+        }
+        self.leave_word(pool, command, post)
+    }
+
+    #[cold]
+    fn leave_word(&self, pool: &PoolCore, command: Command, post: impl FnOnce()) -> Answer {
+        if pool.ring.push(command).is_err() {
+            post();
+            if planted!("u1-post") {
+                return Answer::Requested;
+            }
+        }
+        self.hand_over(pool);
+        Answer::Requested
+    }
+
+    /// Steps 3 and 4: either we see LOCK clear and run what we left, or the holder sees it. With the
+    /// threads driver the shard's thread is told instead.
+    fn hand_over(&self, pool: &PoolCore) {
+        if self.decider == Decider::Thread {
+            self.schedule(pool);
+            return;
+        }
+        if !planted!("l1-fence") {
+            // ORDERING: SeqCst fence between the push (or post) and the try for LOCK; pairs with the
+            // fence after every unlock.
+            fence(Ordering::SeqCst);
+        }
+        let now = Now::lazy(&self.clock);
+        self.try_turn(pool, &now, TURN_BUDGET);
+    }
+}

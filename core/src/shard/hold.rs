@@ -1,0 +1,411 @@
+//! What the holder of LOCK may do: apply one command each, decide, compute the word to unlock with.
+//!
+//! Everything here is plain memory. The critical section allocates nothing, calls nothing of the host and
+//! is bounded by the session's budget.
+
+mod commands;
+mod decide;
+
+use arrayvec::ArrayVec;
+
+use super::pool::{PoolCore, PoolState};
+use super::{Progress, Shard, codes, view::SlabView};
+use crate::admit::caps::Room;
+use crate::admit::word::PoolWord;
+use crate::clock::Now;
+use crate::error::Reason;
+use crate::slab::{Body, Phase, State};
+use crate::sync::planted;
+use crate::types::{NONE, TURN_BUDGET};
+
+/// A request as the caller states it.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission {
+    /// Band index.
+    pub band: u8,
+    /// Flow index, or [`NONE`].
+    pub flow: u32,
+    /// Estimated tokens, at least 1.
+    pub cost: u32,
+    /// Longest wait in nanoseconds; `u64::MAX`: for ever; 0: now or never.
+    pub timeout_ns: u64,
+    /// Completion queue (slot and generation), or [`NONE`].
+    pub queue: u32,
+    /// Given back with the completion.
+    pub tag: u64,
+}
+
+impl Submission {
+    /// Fills the body of an entry the caller owns. `now` is read only if there is a timeout.
+    pub(super) fn write(&self, body: &mut Body, now: &Now<'_>) {
+        body.tag = self.tag;
+        body.deadline_ns = match self.timeout_ns {
+            u64::MAX => u64::MAX,
+            timeout => now.ns().saturating_add(timeout),
+        };
+        body.flow = self.flow;
+        body.cost = self.cost;
+        body.queue = self.queue;
+        body.band = self.band;
+    }
+}
+
+/// The command a call brings along.
+#[derive(Clone, Copy, Debug)]
+pub enum Own {
+    /// None: the ring, the urgent list and the waiters are looked after.
+    Nothing,
+    /// Grant or queue.
+    Submit(Submission),
+    /// Grant now or say why not; queues nothing.
+    Try(Submission),
+    /// One slot of a flow comes back; the charge is corrected from the estimate to the actual cost.
+    Release {
+        /// Flow index, or [`NONE`].
+        flow: u32,
+        /// Cost charged at admission.
+        charged: u32,
+        /// Cost that was really used.
+        actual: u32,
+    },
+    /// Out of the queue, the outcome told.
+    Cancel {
+        /// Slab index.
+        idx: u32,
+        /// Generation of the ticket.
+        generation: u32,
+    },
+    /// Out of the queue or out of the slot; nobody wants the outcome.
+    Abandon {
+        /// Slab index.
+        idx: u32,
+        /// Generation of the ticket.
+        generation: u32,
+    },
+}
+
+/// What became of the own command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Applied (or there was none).
+    Done,
+    /// Has a slot.
+    Granted,
+    /// Waits under this ticket.
+    Queued {
+        /// Slab index.
+        idx: u32,
+        /// Generation.
+        generation: u32,
+    },
+    /// Refused; nothing was left behind.
+    Rejected(Reason),
+    /// The cancel took the request out of the queue.
+    Cancelled,
+    /// The cancel came after the grant or another outcome.
+    TooLate,
+    /// The ticket names nothing that lives.
+    Stale,
+    /// Handed over: the outcome comes by completion.
+    Requested,
+}
+
+/// Whom to wake after the unlock: entries with a waker, completion queues with a bell.
+#[derive(Debug, Default)]
+pub struct Notices {
+    wakers: ArrayVec<u32, { 2 * TURN_BUDGET as usize }>,
+    bells: u64,
+}
+
+impl Notices {
+    #[inline(always)]
+    fn wake(&mut self, idx: u32) {
+        // Two per unit of budget are room enough: each command, grant or expiry tells one.
+        let kept = self.wakers.try_push(idx);
+        debug_assert!(kept.is_ok(), "more notices than budget");
+    }
+
+    #[inline(always)]
+    fn ring(&mut self, queue: usize) {
+        self.bells |= 1 << queue;
+    }
+}
+
+/// What outlives one hold of LOCK within one call: the budget, the time, who is to be woken.
+#[derive(Debug)]
+pub struct Session<'a> {
+    /// Commands and grants this call may still do.
+    pub budget: u32,
+    /// Read at most once.
+    pub now: &'a Now<'a>,
+    /// Delivered after the unlock.
+    pub notices: Notices,
+    /// Counts for the caller.
+    pub progress: Progress,
+}
+
+impl<'a> Session<'a> {
+    /// A session of one call.
+    #[inline(always)]
+    pub fn new(now: &'a Now<'a>, budget: u32) -> Self {
+        Self { budget, now, notices: Notices::default(), progress: Progress::default() }
+    }
+
+    /// Wakes every sleeper once. After the unlock: a waker may call back into the engine.
+    #[inline(always)]
+    pub fn deliver(&mut self, shard: &Shard) {
+        if !self.notices.wakers.is_empty() || self.notices.bells != 0 {
+            self.deliver_all(shard);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_all(&mut self, shard: &Shard) {
+        for idx in self.notices.wakers.drain(..) {
+            shard.slab.waker(idx).wake();
+        }
+        let mut bells = core::mem::take(&mut self.notices.bells);
+        while bells != 0 {
+            if let Some(queue) = shard.queues.get(bells.trailing_zeros() as usize) {
+                queue.bell().ring();
+            }
+            bells &= bells - 1;
+        }
+    }
+
+    /// One command or grant less to do.
+    #[inline(always)]
+    fn spend(&mut self) {
+        self.budget = self.budget.saturating_sub(1);
+    }
+}
+
+/// Why the walk over the waiters stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    NobodyWaits,
+    NoSlot,
+    Budget,
+    NobodyMayRun,
+}
+
+/// One hold of LOCK.
+#[derive(Debug)]
+pub(super) struct Hold<'s, 'n> {
+    pub(super) shard: &'s Shard,
+    pub(super) pool: &'s PoolCore,
+    pub(super) st: &'s mut PoolState,
+    pub(super) word: PoolWord,
+    pub(super) session: &'s mut Session<'n>,
+    /// Most that ran since this hold began, while somebody waited: what the WFQ mode looks at.
+    peak: u32,
+    /// Why the last walk over the waiters ended; absent until the first.
+    stop: Option<Stop>,
+}
+
+impl<'s, 'n> Hold<'s, 'n> {
+    /// Starts to use the state LOCK gives.
+    #[inline(always)]
+    pub(super) fn new(
+        shard: &'s Shard,
+        pool: &'s PoolCore,
+        st: &'s mut PoolState,
+        word: PoolWord,
+        session: &'s mut Session<'n>,
+    ) -> Self {
+        Self { shard, pool, st, word, session, peak: 0, stop: None }
+    }
+
+    /// Urgent list, ring, own command, decide: steps 1 to 4 of a turn.
+    #[inline(always)]
+    pub(super) fn first(&mut self, own: Own) -> Answer {
+        if planted!("o2") {
+            let answer = self.apply_own(own);
+            self.again();
+            return answer;
+        }
+        self.begin();
+        let answer = self.apply_own(own);
+        if self.stop.is_none() {
+            self.decide();
+        }
+        answer
+    }
+
+    /// The same without an own command: a look after the unlock found work.
+    pub(super) fn again(&mut self) {
+        self.begin();
+        self.decide();
+    }
+
+    #[inline(always)]
+    fn begin(&mut self) {
+        self.peak = if self.st.queues.waiting() > 0 { self.running() } else { 0 };
+        if !self.st.chain.is_empty() || !self.pool.urgent().is_empty() {
+            self.drain_urgent();
+        }
+        if self.pool.ring.has_stamped() {
+            self.drain_ring();
+        }
+        if !self.st.wheel.is_empty() {
+            self.expire();
+        }
+    }
+
+    /// Slots in use.
+    #[inline(always)]
+    fn running(&self) -> u32 {
+        let running = i64::from(self.st.size) - i64::from(self.word.free());
+        u32::try_from(running).unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn apply_own(&mut self, own: Own) -> Answer {
+        match own {
+            Own::Nothing => Answer::Done,
+            Own::Release { flow, charged, actual } => {
+                self.release(flow, 1);
+                if charged != actual {
+                    self.st.caps.settle(flow, charged, actual);
+                }
+                Answer::Done
+            }
+            Own::Submit(submission) => self.own_submit(&submission),
+            Own::Try(submission) => self.own_try(&submission),
+            Own::Cancel { idx, generation } => self.cancel(idx, generation, true),
+            Own::Abandon { idx, generation } => self.abandon(idx, generation),
+        }
+    }
+
+    /// A submit runs at once only if the ring is empty *now*; behind a hole or a spent budget it queues up
+    /// like everybody else.
+    fn own_submit(&mut self, submission: &Submission) -> Answer {
+        if let Some(reason) = self.refusal(submission.flow) {
+            return Answer::Rejected(reason);
+        }
+        let must_follow =
+            !planted!("o3") && (!self.pool.ring.is_drained() || self.session.budget == 0);
+        if must_follow && !planted!("o2") {
+            return self.submit_behind(submission);
+        }
+        let stop = self.decide();
+        if stop != Stop::Budget && self.runs_now(submission) {
+            self.take_slot(submission.band, submission.flow, submission.cost);
+            self.st.stats.direct += 1;
+            return Answer::Granted;
+        }
+        if submission.timeout_ns == 0 {
+            return Answer::Rejected(Reason::Deadline);
+        }
+        let Some((idx, generation)) = self.shard.slab.take_cached(&mut self.st.free) else {
+            return Answer::Rejected(Reason::QueueFull);
+        };
+        let body = self.write_body(idx, submission);
+        self.enqueue(idx, generation, &body);
+        Answer::Queued { idx, generation }
+    }
+
+    /// `try_admit` under LOCK: queues nothing, posts nothing.
+    fn own_try(&mut self, submission: &Submission) -> Answer {
+        if let Some(reason) = self.refusal(submission.flow) {
+            return Answer::Rejected(reason);
+        }
+        if !planted!("t3") && !self.pool.ring.is_drained() {
+            return Answer::Rejected(Reason::Busy);
+        }
+        let stop = self.decide();
+        if stop == Stop::Budget {
+            return Answer::Rejected(Reason::Busy);
+        }
+        if !self.runs_now(submission) {
+            return Answer::Rejected(Reason::WouldQueue);
+        }
+        self.take_slot(submission.band, submission.flow, submission.cost);
+        self.st.stats.direct += 1;
+        Answer::Granted
+    }
+
+    /// Why a submission may not even wait.
+    #[inline(always)]
+    fn refusal(&self, flow: u32) -> Option<Reason> {
+        if self.st.closed {
+            return Some(Reason::ShuttingDown);
+        }
+        // A cap of 0 means refuse: who can never run must not wait for ever.
+        (flow != NONE && self.st.caps.refuses(flow)).then_some(Reason::TenantQueueFull)
+    }
+
+    /// Whether a newcomer may take a slot, given that nobody who waits may run.
+    #[inline(always)]
+    fn runs_now(&self, submission: &Submission) -> bool {
+        self.word.free() > self.pool.gate.reserve(usize::from(submission.band))
+            && (submission.flow == NONE || self.st.caps.room(submission.flow) == Room::Yes)
+    }
+
+    /// Takes a slot, the caps and the charge, and settles the band policy.
+    #[inline(always)]
+    fn take_slot(&mut self, band: u8, flow: u32, cost: u32) {
+        let eligible = self.prepare_policy();
+        self.st.policy.record(eligible, u32::from(band));
+        self.charge(flow, cost);
+    }
+
+    #[inline(always)]
+    fn charge(&mut self, flow: u32, cost: u32) {
+        self.word = self.word.add_free(-1);
+        if flow != NONE {
+            self.st.caps.take(flow, cost);
+        }
+    }
+
+    /// Tells the band policy what it needs before a decision; returns the bands that are not gated.
+    #[inline(always)]
+    fn prepare_policy(&mut self) -> u64 {
+        let running = self.running();
+        let eligible = self.st.gates.eligible(running);
+        // The mode looks at the pool as it will be after this dispatch, and while somebody waits at the
+        // highest value of the turn (`spec/flow-control.md` 2.4).
+        self.peak = self.peak.max(running);
+        let level = if self.st.queues.waiting() > 0 { self.peak } else { running };
+        let reading = self.st.gates.reading(level.saturating_add(1));
+        let now = self.session.now;
+        self.st.policy.begin(reading, eligible, || now.ns());
+        eligible
+    }
+
+    /// A full ring leaves nothing behind.
+    #[cold]
+    fn submit_behind(&mut self, submission: &Submission) -> Answer {
+        let Some((idx, generation)) = self.shard.slab.take_cached(&mut self.st.free) else {
+            return Answer::Rejected(Reason::QueueFull);
+        };
+        self.write_body(idx, submission);
+        let command = codes::submit(idx, generation);
+        if self.pool.ring.push(command).is_err() {
+            self.shard.slab.give_cached(&mut self.st.free, idx);
+            return Answer::Rejected(Reason::Busy);
+        }
+        Answer::Queued { idx, generation }
+    }
+
+    fn write_body(&mut self, idx: u32, submission: &Submission) -> Body {
+        let now = self.session.now;
+        // SAFETY: the index was just taken: this holder owns the entry.
+        unsafe {
+            self.shard.slab.with_body(idx, |body| {
+                submission.write(body, now);
+                *body
+            })
+        }
+    }
+
+    /// Puts an owned entry into its band.
+    fn enqueue(&mut self, idx: u32, generation: u32, body: &Body) {
+        self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
+        let view = SlabView::new(self.shard);
+        self.st.queues.enqueue(&view, idx, u32::from(body.band), body.flow, body.cost);
+        if body.deadline_ns != u64::MAX {
+            self.st.wheel.insert(&view, idx, body.deadline_ns);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! One command each, applied to the plain state.
+
+use super::super::codes::{self, Code, Node};
+use super::super::completions::QueueName;
+use super::super::pool::Marks;
+use super::super::view::SlabView;
+use super::{Answer, Hold};
+use crate::admit::caps::Freed;
+use crate::error::Reason;
+use crate::ring::urgent;
+use crate::slab::Phase;
+use crate::sync::planted;
+use crate::types::{NONE, TURN_BUDGET};
+use arrayvec::ArrayVec;
+
+impl Hold<'_, '_> {
+    /// `count` slots of a flow come back.
+    #[inline(always)]
+    pub(super) fn release(&mut self, flow: u32, count: u32) {
+        #[allow(clippy::cast_possible_wrap, reason = "at most the pool's size, 2^20")]
+        let slots = count as i32;
+        self.word = self.word.add_free(slots);
+        if flow != NONE {
+            let freed = self.st.caps.give(flow, count);
+            if freed != Freed::default() {
+                self.unpark(flow, freed);
+            }
+        }
+    }
+
+    fn unpark(&mut self, flow: u32, freed: Freed) {
+        if planted!("b1") {
+            return;
+        }
+        let view = SlabView::new(self.shard);
+        if freed.flow {
+            self.st.queues.flow_has_room(&view, flow);
+        }
+        if freed.tenant {
+            let tenant = self.st.caps.tenant_of(flow);
+            self.st.queues.tenant_has_room(&view, tenant);
+        }
+    }
+
+    /// Cancel of a ticket. `own`: the caller is told at once, so no completion follows.
+    pub(super) fn cancel(&mut self, idx: u32, generation: u32, own: bool) -> Answer {
+        let Some(state) = self.shard.slab.state(idx) else { return Answer::Stale };
+        if state.generation() != generation && !planted!("n1") {
+            return Answer::Stale;
+        }
+        match state.phase() {
+            Phase::Free => return Answer::Stale,
+            Phase::Granted | Phase::Evicted => return Answer::TooLate,
+            // Its command is still in the ring; the generation makes it void there.
+            Phase::New if planted!("c3") => return Answer::Done,
+            Phase::New => {}
+            Phase::Queued => self.unlink(idx),
+        }
+        // SAFETY: a New entry was published by its command, a Queued one waits here: LOCK owns both.
+        let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
+        if own && body.queue != NONE {
+            self.st.stats.evicted += 1;
+            if let Some(queue) = self.shard.queues.get(QueueName::slot(body.queue)) {
+                queue.ring(self.pool.engine_index()).unreserve();
+            }
+            self.shard.slab.give_cached(&mut self.st.free, idx);
+        } else {
+            self.finish_entry(idx, &body, Some(Reason::Cancelled));
+        }
+        Answer::Cancelled
+    }
+
+    /// The caller is gone: out of the queue, or the slot goes on to the next waiter.
+    pub(super) fn abandon(&mut self, idx: u32, generation: u32) -> Answer {
+        let Some(state) = self.shard.slab.state(idx) else { return Answer::Stale };
+        if state.generation() != generation {
+            return Answer::Stale;
+        }
+        match state.phase() {
+            Phase::Free => return Answer::Stale,
+            Phase::New | Phase::Evicted => {}
+            Phase::Queued => self.unlink(idx),
+            Phase::Granted => {
+                // SAFETY: the one holder of the ticket abandons it, so it is ours again.
+                let flow = unsafe { self.shard.slab.with_body(idx, |body| body.flow) };
+                if !planted!("c1") {
+                    self.release(flow, 1);
+                }
+            }
+        }
+        self.shard.slab.give_cached(&mut self.st.free, idx);
+        Answer::Cancelled
+    }
+
+    /// Takes a waiting request out of its band and its timer out of the wheel.
+    fn unlink(&mut self, idx: u32) {
+        let view = SlabView::new(self.shard);
+        self.st.queues.remove(&view, idx);
+        // SAFETY: the request waited in this pool, so its entry belongs to the holder of LOCK.
+        let timed = unsafe { self.shard.slab.with_body(idx, |body| body.deadline_ns != u64::MAX) };
+        if timed {
+            self.st.wheel.cancel(&view, idx);
+        }
+    }
+
+    /// Applies ring commands up to the budget, in ring order.
+    pub(super) fn drain_ring(&mut self) {
+        let mut drain = self.pool.ring.drain();
+        while self.session.budget > 0 {
+            let Some(command) = drain.next() else { break };
+            self.session.spend();
+            self.session.progress.commands += 1;
+            self.st.stats.commands += 1;
+            match codes::decode(command) {
+                Code::Submit { idx, generation } => self.ring_submit(idx, generation),
+                Code::Release { flow, charged, actual } => {
+                    self.release(flow, 1);
+                    if charged != actual {
+                        self.st.caps.settle(flow, charged, actual);
+                    }
+                }
+                Code::Cancel { idx, generation } => drop(self.cancel(idx, generation, false)),
+                Code::Abandon { idx, generation } => drop(self.abandon(idx, generation)),
+            }
+        }
+    }
+
+    /// A submit that came through the ring: void if a cancel was faster.
+    fn ring_submit(&mut self, idx: u32, generation: u32) {
+        let state = self.shard.slab.own_state(idx);
+        if state.generation() != generation || state.phase() != Phase::New {
+            return;
+        }
+        // SAFETY: the command in the ring handed the entry to the holder of LOCK.
+        let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
+        match self.refusal(body.flow) {
+            Some(reason) => self.finish_entry(idx, &body, Some(reason)),
+            None => self.enqueue(idx, generation, &body),
+        }
+    }
+
+    /// Applies what could not wait for room in the ring. What exceeds the budget stays as `chain`.
+    pub(super) fn drain_urgent(&mut self) {
+        loop {
+            if self.st.chain.is_empty() {
+                self.st.chain = self.pool.urgent().take_all();
+            }
+            while self.session.budget > 0 {
+                let next = self.st.chain.next(|id| codes::node(self.shard, self.pool, id));
+                let Some((id, word)) = next else { break };
+                self.session.spend();
+                self.session.progress.commands += 1;
+                self.st.stats.commands += 1;
+                self.apply_urgent(id, word);
+            }
+            if self.session.budget == 0 || self.pool.urgent().is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn apply_urgent(&mut self, id: u32, word: u64) {
+        match codes::node_kind(id) {
+            Node::Entry(idx) => {
+                let (generation, bits) = urgent::split(word);
+                if bits & codes::ABANDON != 0 {
+                    self.abandon(idx, generation);
+                } else if bits & codes::CANCEL != 0 {
+                    self.cancel(idx, generation, false);
+                }
+            }
+            Node::Flow(flow) => self.pay_owed(flow, word),
+            Node::Pool => self.pay_owed(NONE, word),
+            Node::Marks => self.apply_marks(word),
+        }
+    }
+
+    /// All the releases a flow is owed at once, with what they used above their estimates.
+    fn pay_owed(&mut self, flow: u32, word: u64) {
+        let (count, over) = urgent::owed(word);
+        if count > 0 {
+            self.st.caps.settle(flow, 0, u32::try_from(over).unwrap_or(u32::MAX));
+            self.release(flow, count);
+        }
+    }
+
+    /// What changed outside the lock comes into force.
+    fn apply_marks(&mut self, bits: u64) {
+        if bits & Marks::RESIZE != 0 {
+            self.resize(self.pool.resize_to());
+        }
+        if bits & Marks::GATE != 0 {
+            self.st.gates.set_gauge(self.pool.gauge());
+            self.publish_reserves();
+        }
+        if bits & (Marks::DRAIN | Marks::SHUTDOWN) != 0 {
+            self.st.closed = true;
+            self.st.shut |= bits & Marks::SHUTDOWN != 0;
+            self.word = self.word.closed();
+        }
+    }
+
+    /// Shrinking may leave `free` below zero: nobody is revoked, nobody admitted until it is above again.
+    fn resize(&mut self, slots: u32) {
+        let difference = i64::from(slots) - i64::from(self.st.size);
+        let difference = i32::try_from(difference).unwrap_or(0);
+        self.word = self.word.add_free(if planted!("z1") {
+            difference.max(-self.word.free().max(0))
+        } else {
+            difference
+        });
+        self.st.size = slots;
+        self.st.gates.resize(slots);
+        self.publish_reserves();
+    }
+
+    /// Writes the reserves and steps the epoch, so that a pool-only admit with an old reserve fails.
+    fn publish_reserves(&mut self) {
+        for band in 0..self.pool.bands().len() {
+            self.pool.gate.set_reserve(band, self.st.gates.reserve(band, self.st.size));
+        }
+        if !planted!("g2") {
+            self.word = self.word.next_epoch();
+        }
+    }
+
+    /// Evicts whose deadline has passed, up to the budget.
+    pub(super) fn expire(&mut self) {
+        let now = self.session.now.ns();
+        let view = SlabView::new(self.shard);
+        let mut due = ArrayVec::<u32, { TURN_BUDGET as usize }>::new();
+        let mut budget = self.session.budget.min(TURN_BUDGET);
+        let before = budget;
+        self.st.wheel.advance(&view, now, &mut budget, |idx| due.push(idx));
+        self.session.budget -= before - budget;
+        for idx in due {
+            self.session.progress.expired += 1;
+            self.st.queues.remove(&view, idx);
+            // SAFETY: the timer of a request is set only while it waits here: LOCK owns its entry.
+            let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
+            self.finish_entry(idx, &body, Some(Reason::Deadline));
+        }
+    }
+}

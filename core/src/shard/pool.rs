@@ -1,0 +1,278 @@
+//! One pool: the word everybody races on, the two ways in, and the plain state behind the lock.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use std::sync::OnceLock;
+
+use crossbeam_utils::CachePadded;
+
+use crate::admit::caps::Caps;
+use crate::admit::gates::BandGates;
+use crate::admit::word::{PoolGate, PoolWord};
+use crate::queue::BandQueues;
+use crate::queue::wheel::Wheel;
+use crate::ring::command::CommandRing;
+use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
+use crate::select::band::BandPolicy;
+use crate::slab::FreeCache;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
+use crate::types::NONE;
+use crate::types::settings::PoolSettings;
+
+use super::completions::MAX_QUEUES;
+
+/// Flows whose urgent nodes stand in one allocation.
+const NODE_CHUNK: usize = 1024;
+
+/// A pool's node bits: what changed outside the lock, its value in an atomic of its own (last one wins).
+#[derive(Clone, Copy, Debug)]
+pub struct Marks;
+
+impl Marks {
+    /// A new size stands in `resize_to`.
+    pub const RESIZE: u64 = 1;
+    /// A new saturation stands in `gauge`.
+    pub const GATE: u64 = 1 << 1;
+    /// Admits end; who waits may still be granted.
+    pub const DRAIN: u64 = 1 << 2;
+    /// Admits end and who waits is evicted.
+    pub const SHUTDOWN: u64 = 1 << 3;
+}
+
+/// Counters of one pool, plain memory under LOCK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolStats {
+    /// Commands applied from ring and urgent list.
+    pub commands: u64,
+    /// Granted to waiters.
+    pub granted: u64,
+    /// Granted under LOCK without waiting.
+    pub direct: u64,
+    /// Evicted, any reason.
+    pub evicted: u64,
+    /// Turns that spent their budget.
+    pub budget_spent: u64,
+}
+
+/// The plain state. Only the holder of LOCK touches it.
+#[derive(Debug)]
+pub struct PoolState {
+    /// Effective size: what `free` counts down from.
+    pub size: u32,
+    /// Who waits.
+    pub queues: BandQueues,
+    /// Flow and tenant rows.
+    pub caps: Caps,
+    /// Order over the bands.
+    pub policy: BandPolicy,
+    /// Ceilings, as slot counts.
+    pub gates: BandGates,
+    /// Deadlines of those who wait.
+    pub wheel: Wheel,
+    /// Free slab indices at hand.
+    pub free: FreeCache,
+    /// Rest of an urgent chain that a budget cut off, if any.
+    pub chain: Chain,
+    /// Name of the completion queue that is open in each slot, or [`NONE`].
+    pub open_queues: [u32; MAX_QUEUES],
+    /// Admits have ended.
+    pub closed: bool,
+    /// Shut down: who waits is evicted.
+    pub shut: bool,
+    /// Counters.
+    pub stats: PoolStats,
+}
+
+/// One pool.
+#[derive(Debug)]
+pub struct PoolCore {
+    /// The word and the reserves.
+    pub gate: PoolGate,
+    /// Commands of those who lost the race for LOCK.
+    pub ring: CommandRing,
+    urgent: CachePadded<UrgentList>,
+    /// Marks of the pool, on the urgent list.
+    marks: UrgentNode,
+    /// Releases of flowless permits that found the ring full.
+    owed: UrgentNode,
+    /// The same, per flow.
+    flow_owed: Box<[OnceLock<Box<[UrgentNode]>>]>,
+    resize_to: AtomicU32,
+    gauge_bits: AtomicU64,
+    queued: AtomicBool,
+    next_deadline_ns: AtomicU64,
+    index: u32,
+    engine_index: usize,
+    max_cost: u32,
+    bands: Box<[i32]>,
+    state: UnsafeCell<PoolState>,
+}
+
+// SAFETY: `state` is only touched by the holder of LOCK in `gate`; everything else is atomic or fixed.
+unsafe impl Send for PoolCore {}
+// SAFETY: as above.
+unsafe impl Sync for PoolCore {}
+
+impl PoolCore {
+    /// No saturation was set: running / capacity rules.
+    const NO_GAUGE: u64 = u64::MAX;
+
+    /// The pool at `index` of its shard and `engine_index` of its engine. Settings are validated.
+    pub fn new(index: u32, engine_index: usize, settings: &PoolSettings, max_waiting: u32) -> Self {
+        let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
+        bands.sort_unstable_by(|a, b| b.cmp(a));
+        let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
+        let gate = PoolGate::new(settings.slots);
+        for band in 0..bands.len() {
+            gate.set_reserve(band, gates.reserve(band, settings.slots));
+        }
+        let chunks = (settings.max_flows as usize).div_ceil(NODE_CHUNK);
+        Self {
+            gate,
+            ring: CommandRing::new(settings.ring_capacity),
+            urgent: CachePadded::new(UrgentList::new()),
+            marks: UrgentNode::new(),
+            owed: UrgentNode::new(),
+            flow_owed: (0..chunks).map(|_| OnceLock::new()).collect(),
+            resize_to: AtomicU32::new(settings.slots),
+            gauge_bits: AtomicU64::new(Self::NO_GAUGE),
+            queued: AtomicBool::new(false),
+            next_deadline_ns: AtomicU64::new(u64::MAX),
+            index,
+            engine_index,
+            max_cost: settings.max_cost,
+            state: UnsafeCell::new(PoolState {
+                size: settings.slots,
+                queues: BandQueues::new(bands.len(), max_waiting, settings.max_flows),
+                caps: Caps::new(settings.max_flows),
+                policy: BandPolicy::new(&settings.selection, &bands),
+                gates,
+                wheel: Wheel::new(0),
+                free: FreeCache::default(),
+                chain: Chain::EMPTY,
+                open_queues: [NONE; MAX_QUEUES],
+                closed: false,
+                shut: false,
+                stats: PoolStats::default(),
+            }),
+            bands: bands.into_boxed_slice(),
+        }
+    }
+
+    /// Index in the shard.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Index in the engine.
+    pub fn engine_index(&self) -> usize {
+        self.engine_index
+    }
+
+    /// Priorities, most urgent first.
+    pub fn bands(&self) -> &[i32] {
+        &self.bands
+    }
+
+    /// Most cost a request may have.
+    pub fn max_cost(&self) -> u32 {
+        self.max_cost
+    }
+
+    /// The flag that keeps the pool on the scheduler ring at most once.
+    pub fn queued(&self) -> &AtomicBool {
+        &self.queued
+    }
+
+    /// The urgent list.
+    pub(crate) fn urgent(&self) -> &UrgentList {
+        &self.urgent
+    }
+
+    /// The pool's marks.
+    pub(crate) fn marks(&self) -> &UrgentNode {
+        &self.marks
+    }
+
+    /// Where releases of a flow (or of no flow) are owed when the ring is full.
+    pub(crate) fn owed(&self, flow: u32) -> &UrgentNode {
+        let chunk = self.flow_owed.get(flow as usize / NODE_CHUNK).and_then(OnceLock::get);
+        chunk.and_then(|nodes| nodes.get(flow as usize % NODE_CHUNK)).unwrap_or(&self.owed)
+    }
+
+    /// Allocates the urgent node of a flow. Interning only, before the flow is handed out.
+    pub(crate) fn add_flow_node(&self, flow: u32) {
+        if let Some(chunk) = self.flow_owed.get(flow as usize / NODE_CHUNK) {
+            chunk.get_or_init(|| (0..NODE_CHUNK).map(|_| UrgentNode::new()).collect());
+        }
+    }
+
+    /// Stores the size a RESIZE mark announces.
+    pub(crate) fn set_resize_to(&self, slots: u32) {
+        // ORDERING: Release pairs with `resize_to`; the mark is posted after it.
+        self.resize_to.store(slots, Ordering::Release);
+    }
+
+    /// The size last asked for.
+    pub(crate) fn resize_to(&self) -> u32 {
+        // ORDERING: Acquire pairs with `set_resize_to`; last one wins.
+        self.resize_to.load(Ordering::Acquire)
+    }
+
+    /// Stores the saturation a GATE mark announces; `None`: back to running / capacity.
+    pub(crate) fn set_gauge(&self, saturation: Option<f64>) {
+        // ORDERING: Release pairs with `gauge`; the mark is posted after it.
+        self.gauge_bits.store(saturation.map_or(Self::NO_GAUGE, f64::to_bits), Ordering::Release);
+    }
+
+    /// The saturation last set.
+    pub(crate) fn gauge(&self) -> Option<f64> {
+        // ORDERING: Acquire pairs with `set_gauge`; last one wins.
+        let bits = self.gauge_bits.load(Ordering::Acquire);
+        (bits != Self::NO_GAUGE).then(|| f64::from_bits(bits))
+    }
+
+    /// Publishes the earliest deadline. Holder of LOCK only; `true` if it moved forward in time's order.
+    pub(crate) fn publish_deadline(&self, deadline_ns: u64) -> bool {
+        // ORDERING: Relaxed; the sleeper reads it after its fence, which pairs with the one after unlock.
+        let before = self.next_deadline_ns.load(Ordering::Relaxed);
+        if before != deadline_ns {
+            // ORDERING: Relaxed, as above.
+            self.next_deadline_ns.store(deadline_ns, Ordering::Relaxed);
+        }
+        deadline_ns < before
+    }
+
+    /// The earliest deadline as last published.
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        // ORDERING: Relaxed; see `publish_deadline`.
+        let deadline = self.next_deadline_ns.load(Ordering::Relaxed);
+        (deadline != u64::MAX).then_some(deadline)
+    }
+
+    /// Whether anybody waits, as far as the word tells.
+    pub fn has_waiters(&self) -> bool {
+        let word = self.gate.peek();
+        word.waiters() != 0 || word.has(PoolWord::BLOCKED)
+    }
+
+    /// Whether a holder that looks now finds work: a stamped command or anything on the urgent list.
+    ///
+    /// The stamp and not `tail != head`: a pusher that sleeps between claim and stamp would keep the
+    /// holder here.
+    #[inline(always)]
+    pub(crate) fn has_mail(&self) -> bool {
+        self.ring.has_stamped() || (!planted!("u1") && !self.urgent.is_empty())
+    }
+
+    /// Runs `f` on the plain state.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds LOCK.
+    #[inline(always)]
+    pub(crate) unsafe fn with_state<R>(&self, f: impl FnOnce(&mut PoolState) -> R) -> R {
+        // SAFETY: LOCK makes the caller the only one with a reference to the state.
+        self.state.with_mut(|state| f(unsafe { &mut *state }))
+    }
+}

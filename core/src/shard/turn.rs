@@ -1,0 +1,112 @@
+//! One turn: everything a caller does with LOCK in hand, and the second look after it.
+
+use super::hold::{Answer, Hold, Own, Session};
+use super::pool::PoolCore;
+use super::{Progress, Shard};
+use crate::admit::word::{PoolGate, PoolWord, TryLock};
+use crate::clock::Now;
+use crate::sync::{Ordering, fence, planted};
+
+/// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`.
+struct Poison<'g> {
+    gate: &'g PoolGate,
+    word: PoolWord,
+}
+
+impl Drop for Poison<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        self.gate.poison(self.word);
+    }
+}
+
+impl Shard {
+    /// Runs a turn with LOCK taken as `word`: the own command, then whatever the looks after the unlocks
+    /// find, within the session's budget. What is left goes to the scheduler ring.
+    #[inline(always)]
+    pub(super) fn turn(
+        &self,
+        pool: &PoolCore,
+        word: PoolWord,
+        own: Own,
+        session: &mut Session<'_>,
+    ) -> Answer {
+        let (answer, left) = self.hold(pool, word, session, |hold| hold.first(own));
+        if left || (!planted!("l1-look") && pool.has_mail()) {
+            self.turn_again(pool, session, left);
+        }
+        session.deliver(self);
+        answer
+    }
+
+    /// Work was left or came in meanwhile: on with it while there is budget, else schedule the pool,
+    /// after the unlock and never before.
+    #[cold]
+    #[inline(never)]
+    #[allow(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method is not general over its lifetimes"
+    )]
+    fn turn_again(&self, pool: &PoolCore, session: &mut Session<'_>, mut left: bool) {
+        loop {
+            if session.budget == 0 || left {
+                session.progress.more = true;
+                if !planted!("s2") {
+                    self.schedule(pool);
+                }
+                return;
+            }
+            // Taken: the other holder looks after us.
+            let TryLock::Ours(word) = pool.gate.try_lock() else { return };
+            left = self.hold(pool, word, session, |hold| hold.again()).1;
+            if !left && !pool.has_mail() {
+                return;
+            }
+        }
+    }
+
+    /// One hold of LOCK: `f` on the plain state, then the unlock and its fence.
+    #[inline(always)]
+    fn hold<R>(
+        &self,
+        pool: &PoolCore,
+        word: PoolWord,
+        session: &mut Session<'_>,
+        f: impl FnOnce(&mut Hold<'_, '_>) -> R,
+    ) -> (R, bool) {
+        let poison = Poison { gate: &pool.gate, word };
+        // SAFETY: the caller took LOCK, and gives it back by the store below.
+        let (answer, word, left, deadline) = unsafe {
+            pool.with_state(|st| {
+                let mut hold = Hold::new(self, pool, st, word, session);
+                let answer = f(&mut hold);
+                let deadline = hold.publish_deadline();
+                let (word, left) = hold.finish();
+                (answer, word, left, deadline)
+            })
+        };
+        core::mem::forget(poison);
+        if planted!("s1") && left {
+            self.schedule(pool);
+        }
+        pool.gate.unlock(word);
+        if !planted!("l1-fence") {
+            // ORDERING: SeqCst fence between the store that clears LOCK and the looks at ring stamp and
+            // urgent list; pairs with the fence of `execute` between push and try LOCK.
+            fence(Ordering::SeqCst);
+        }
+        if let Some(deadline_ns) = deadline {
+            self.sleeper.deadline_moved(deadline_ns);
+        }
+        (answer, left)
+    }
+
+    /// A turn without an own command, if LOCK is free: the keeper's, the host's and the shard thread's.
+    pub fn try_turn(&self, pool: &PoolCore, now: &Now<'_>, budget: u32) -> Progress {
+        let mut session = Session::new(now, budget);
+        if let TryLock::Ours(word) = pool.gate.try_lock() {
+            self.turn(pool, word, Own::Nothing, &mut session);
+        }
+        session.progress
+    }
+}

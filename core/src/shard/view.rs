@@ -1,0 +1,91 @@
+//! The slab as the queues and the wheel of one pool see it.
+
+use super::Shard;
+use crate::queue::{Links, TimerLinks};
+use crate::slab::{Body, Link, Slab, Timer};
+
+/// Links and timers of the requests that wait in the pool whose LOCK the maker holds.
+///
+/// The queues and the wheel name only entries that wait in their own pool, and those belong to the
+/// holder; that is what makes the accesses below exclusive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlabView<'s>(&'s Slab);
+
+impl<'s> SlabView<'s> {
+    /// For the holder of a pool's LOCK only.
+    #[inline(always)]
+    pub(super) const fn new(shard: &'s Shard) -> Self {
+        Self(&shard.slab)
+    }
+
+    #[inline(always)]
+    fn link<R>(self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
+        // SAFETY: the entry waits in the pool whose LOCK our maker holds.
+        unsafe { self.0.with_link(idx, f) }
+    }
+
+    #[inline(always)]
+    fn body<R>(self, idx: u32, f: impl FnOnce(&mut Body) -> R) -> R {
+        // SAFETY: the entry waits in the pool whose LOCK our maker holds.
+        unsafe { self.0.with_body(idx, f) }
+    }
+}
+
+impl Links for SlabView<'_> {
+    #[inline(always)]
+    fn read(&self, idx: u32) -> Link {
+        self.link(idx, |link| *link)
+    }
+
+    #[inline(always)]
+    fn write(&self, idx: u32, new: Link) {
+        self.link(idx, |link| *link = new);
+    }
+
+    #[inline(always)]
+    fn set_next(&self, idx: u32, next: u32) {
+        self.link(idx, |link| link.next = next);
+    }
+
+    #[inline(always)]
+    fn set_prev(&self, idx: u32, prev: u32) {
+        self.link(idx, |link| link.prev = prev);
+    }
+
+    #[inline(always)]
+    fn set_lane(&self, idx: u32, lane: u32) {
+        self.link(idx, |link| link.lane = lane);
+    }
+
+    #[inline(always)]
+    fn seq(&self, idx: u32) -> u64 {
+        self.body(idx, |body| body.seq)
+    }
+
+    #[inline(always)]
+    fn set_seq(&self, idx: u32, seq: u64) {
+        self.body(idx, |body| body.seq = seq);
+    }
+}
+
+impl TimerLinks for SlabView<'_> {
+    fn timer(&self, idx: u32) -> Timer {
+        self.body(idx, |body| body.timer)
+    }
+
+    fn set_timer(&self, idx: u32, timer: Timer) {
+        self.body(idx, |body| body.timer = timer);
+    }
+
+    fn set_next(&self, idx: u32, next: u32) {
+        self.body(idx, |body| body.timer.next = next);
+    }
+
+    fn set_prev(&self, idx: u32, prev: u32) {
+        self.body(idx, |body| body.timer.prev = prev);
+    }
+
+    fn set_slot(&self, idx: u32, slot: u32) {
+        self.body(idx, |body| body.timer.slot = slot);
+    }
+}
