@@ -73,17 +73,21 @@ impl fmt::Display for Warning {
     }
 }
 
+/// Most faults kept of one document; the rest is counted.
+const MAX_FAULTS: usize = 1_000;
+
 /// Collects the faults and warnings of one document.
 #[derive(Debug)]
 pub(crate) struct Faults {
     document: String,
     faults: Vec<Fault>,
+    more: usize,
     pub(crate) warnings: Vec<Warning>,
 }
 
 impl Faults {
     pub(crate) fn new(document: &str) -> Self {
-        Self { document: document.into(), faults: Vec::new(), warnings: Vec::new() }
+        Self { document: document.into(), faults: Vec::new(), more: 0, warnings: Vec::new() }
     }
 
     /// Notes a fault at a place of the document or of a variable.
@@ -99,6 +103,10 @@ impl Faults {
         message: impl Into<String>,
         suggestion: Option<&str>,
     ) {
+        if self.full() {
+            self.more += 1;
+            return;
+        }
         self.faults.push(Fault {
             origin: self.origin(at),
             path: path.into(),
@@ -107,6 +115,11 @@ impl Faults {
             message: message.into(),
             suggestion: suggestion.map(Into::into),
         });
+    }
+
+    /// Whether further faults are only counted.
+    pub(crate) fn full(&self) -> bool {
+        self.faults.len() >= MAX_FAULTS
     }
 
     pub(crate) fn warn(&mut self, path: &str, at: &At, message: impl Into<String>) {
@@ -124,16 +137,27 @@ impl Faults {
     }
 
     /// The warnings, or the error when anything is wrong.
-    pub(crate) fn finish(mut self) -> Result<Vec<Warning>, ConfigError> {
-        if self.faults.is_empty() {
-            return Ok(self.warnings);
-        }
+    pub(crate) fn finish(self) -> Result<Vec<Warning>, ConfigError> {
+        if self.faults.is_empty() { Ok(self.warnings) } else { Err(self.into_error()) }
+    }
+
+    /// The faults in the order of the document.
+    pub(crate) fn into_error(mut self) -> ConfigError {
         let document = self.document;
         self.faults.sort_by(|a, b| {
             let key = |f: &Fault| (f.origin != document, f.line, f.column);
             key(a).cmp(&key(b)).then_with(|| a.origin.cmp(&b.origin))
         });
-        self.faults.dedup();
-        Err(ConfigError { faults: self.faults })
+        if self.more > 0 {
+            self.faults.push(Fault {
+                origin: document,
+                path: String::new(),
+                line: None,
+                column: None,
+                message: format!("{} more faults are not listed: correct these first", self.more),
+                suggestion: None,
+            });
+        }
+        ConfigError { faults: self.faults }
     }
 }

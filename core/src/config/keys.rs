@@ -26,14 +26,23 @@ pub(crate) struct Interval {
 /// What may stand under a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    Int { min: i64, max: i64, form: Form },
+    Int {
+        min: i64,
+        max: i64,
+        form: Form,
+    },
     Float(Interval),
     /// `250ms`, `30s`, `5m`, `1h`, and sums of them; with `unlimited` that word too.
-    Duration { unlimited: bool },
+    Duration {
+        unlimited: bool,
+    },
     /// A text of 1 to 256 characters.
     Text,
     /// One word of a list; `later` words are known but not built yet.
-    Choice { now: &'static [&'static str], later: &'static [&'static str] },
+    Choice {
+        now: &'static [&'static str],
+        later: &'static [&'static str],
+    },
     /// A list of texts.
     Texts,
     /// Anything at all; not read.
@@ -141,7 +150,11 @@ pub(crate) static ROOT: &[Key] = &[
     Key::new("groups", Kind::Named(GROUP), "Groups of tenants by name."),
     Key::new("tenants", Kind::Named(TENANT), "Tenants by name."),
     Key::new("keys", Kind::Named(KEY), "Keys of tenants by name."),
-    Key::new("plugins", Kind::List(PLUGIN), "Policies that `flowControl` and pools refer to by name."),
+    Key::new(
+        "plugins",
+        Kind::List(PLUGIN),
+        "Policies that `flowControl` and pools refer to by name.",
+    ),
     Key::new(
         "flowControl",
         Kind::Object(FLOW_CONTROL),
@@ -167,9 +180,13 @@ static ENGINE: &[Key] = &[
     .unit("requests")
     .default("unlimited")
     .live(),
-    Key::new("defaultPoolSlots", int(1, MAX_SLOTS, Form::Plain), "Slots of a pool that names none.")
-        .unit("slots")
-        .default("32"),
+    Key::new(
+        "defaultPoolSlots",
+        int(1, MAX_SLOTS, Form::Plain),
+        "Slots of a pool that names none.",
+    )
+    .unit("slots")
+    .default("32"),
     Key::new(
         "admissionTimeout",
         Kind::Duration { unlimited: true },
@@ -185,8 +202,12 @@ static ENGINE: &[Key] = &[
     )
     .unit("requests")
     .default("65536"),
-    Key::new("mode", Kind::Choice { now: &["enforce"], later: &["observe"] }, "Enforce the limits.")
-        .default("enforce"),
+    Key::new(
+        "mode",
+        Kind::Choice { now: &["enforce"], later: &["observe"] },
+        "Enforce the limits.",
+    )
+    .default("enforce"),
 ];
 
 static BAND: &[Key] = &[
@@ -239,16 +260,19 @@ static POOL: &[Key] = &[
     Key::later("routing"),
 ];
 
-static GROUP: &[Key] =
-    &[Key::new("weight", WEIGHT, "Weight in fair share.").default("100").live()];
+static GROUP: &[Key] = &[Key::new("weight", WEIGHT, "Weight in fair share.").default("100").live()];
 
 static TENANT: &[Key] = &[
     Key::new("group", Kind::Text, "A group listed under `groups`.").default("`default`"),
     Key::new("weight", WEIGHT, "Weight within its group.").default("100").live(),
-    Key::new("maxInFlight", MAX_IN_FLIGHT, "Most requests running at once in each pool; 0: refuse.")
-        .unit("requests")
-        .default("unlimited")
-        .live(),
+    Key::new(
+        "maxInFlight",
+        MAX_IN_FLIGHT,
+        "Most requests running at once in each pool; 0: refuse.",
+    )
+    .unit("requests")
+    .default("unlimited")
+    .live(),
     Key::later("tokensPerMinute"),
     Key::later("termTokens"),
 ];
@@ -256,10 +280,14 @@ static TENANT: &[Key] = &[
 static KEY: &[Key] = &[
     Key::new("tenant", Kind::Text, "A tenant listed under `tenants`.").required(),
     Key::new("weight", WEIGHT, "Weight within its tenant.").default("100").live(),
-    Key::new("maxInFlight", MAX_IN_FLIGHT, "Most requests running at once in each pool; 0: refuse.")
-        .unit("requests")
-        .default("unlimited")
-        .live(),
+    Key::new(
+        "maxInFlight",
+        MAX_IN_FLIGHT,
+        "Most requests running at once in each pool; 0: refuse.",
+    )
+    .unit("requests")
+    .default("unlimited")
+    .live(),
     Key::later("tokensPerMinute"),
     Key::later("termTokens"),
 ];

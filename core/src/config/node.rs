@@ -2,6 +2,7 @@
 //! reading happens on this tree instead.
 
 use core::fmt;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -19,6 +20,15 @@ pub(crate) struct At {
 impl At {
     pub(crate) fn from_variable(name: &str) -> Self {
         Self { line: 0, column: 0, variable: Some(name.into()) }
+    }
+
+    /// The place right behind these bytes.
+    pub(crate) fn end_of(bytes: &[u8]) -> Self {
+        let lines = bytes.split(|b| *b == b'\n');
+        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let last = lines.clone().last().unwrap_or_default();
+        let column = String::from_utf8_lossy(last).chars().count() + 1;
+        Self { line: clamp(lines.count()), column: clamp(column), variable: None }
     }
 
     pub(crate) fn line(&self) -> Option<u32> {
@@ -84,6 +94,16 @@ impl Node {
     pub(crate) fn items(&self) -> &[Self] {
         if let Value::List(items) = &self.value { items } else { &[] }
     }
+}
+
+/// Each entry with the earlier one of the same key, if it repeats one.
+pub(crate) fn with_earlier(entries: &[Entry]) -> impl Iterator<Item = (&Entry, Option<&Entry>)> {
+    let mut first: HashMap<&str, &Entry> = HashMap::new();
+    entries.iter().map(move |entry| {
+        let earlier = first.get(entry.key.as_str()).copied();
+        first.entry(&entry.key).or_insert(entry);
+        (entry, earlier)
+    })
 }
 
 impl From<Spanned<Value>> for Node {
