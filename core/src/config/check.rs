@@ -127,7 +127,7 @@ fn value(faults: &mut Faults, path: &str, node: &Node, kind: &Kind) {
             }
             (Err(message), ..) => faults.add(path, &node.at, message),
             (Ok(_), Kind::PluginType, Value::Str(name)) => {
-                plugins::check_type(faults, path, node, name)
+                plugins::check_type(faults, path, node, name);
             }
             (Ok(_), ..) => {}
         },

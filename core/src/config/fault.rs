@@ -80,14 +80,14 @@ const MAX_FAULTS: usize = 1_000;
 #[derive(Debug)]
 pub(crate) struct Faults {
     document: String,
-    faults: Vec<Fault>,
+    list: Vec<Fault>,
     more: usize,
     pub(crate) warnings: Vec<Warning>,
 }
 
 impl Faults {
     pub(crate) fn new(document: &str) -> Self {
-        Self { document: document.into(), faults: Vec::new(), more: 0, warnings: Vec::new() }
+        Self { document: document.into(), list: Vec::new(), more: 0, warnings: Vec::new() }
     }
 
     /// Notes a fault at a place of the document or of a variable.
@@ -107,7 +107,7 @@ impl Faults {
             self.more += 1;
             return;
         }
-        self.faults.push(Fault {
+        self.list.push(Fault {
             origin: self.origin(at),
             path: path.into(),
             line: at.line(),
@@ -119,7 +119,7 @@ impl Faults {
 
     /// Whether further faults are only counted.
     pub(crate) fn full(&self) -> bool {
-        self.faults.len() >= MAX_FAULTS
+        self.list.len() >= MAX_FAULTS
     }
 
     pub(crate) fn warn(&mut self, path: &str, at: &At, message: impl Into<String>) {
@@ -138,18 +138,18 @@ impl Faults {
 
     /// The warnings, or the error when anything is wrong.
     pub(crate) fn finish(self) -> Result<Vec<Warning>, ConfigError> {
-        if self.faults.is_empty() { Ok(self.warnings) } else { Err(self.into_error()) }
+        if self.list.is_empty() { Ok(self.warnings) } else { Err(self.into_error()) }
     }
 
     /// The faults in the order of the document.
     pub(crate) fn into_error(mut self) -> ConfigError {
         let document = self.document;
-        self.faults.sort_by(|a, b| {
+        self.list.sort_by(|a, b| {
             let key = |f: &Fault| (f.origin != document, f.line, f.column);
             key(a).cmp(&key(b)).then_with(|| a.origin.cmp(&b.origin))
         });
         if self.more > 0 {
-            self.faults.push(Fault {
+            self.list.push(Fault {
                 origin: document,
                 path: String::new(),
                 line: None,
@@ -158,6 +158,6 @@ impl Faults {
                 suggestion: None,
             });
         }
-        ConfigError { faults: self.faults }
+        ConfigError { faults: self.list }
     }
 }

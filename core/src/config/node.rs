@@ -26,7 +26,7 @@ impl At {
     pub(crate) fn end_of(bytes: &[u8]) -> Self {
         let lines = bytes.split(|b| *b == b'\n');
         let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let last = lines.clone().last().unwrap_or_default();
+        let last = lines.clone().next_back().unwrap_or_default();
         let column = String::from_utf8_lossy(last).chars().count() + 1;
         Self { line: clamp(lines.count()), column: clamp(column), variable: None }
     }
@@ -183,8 +183,10 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
 /// Deepest nesting a document may have; the configuration itself needs seven levels.
 const MAX_DEPTH: usize = 32;
-/// Most values and keys a document may have, aliases expanded.
+/// Most values and keys a document may have.
 const MAX_NODES: usize = 200_000;
+/// Most of them that aliases may add.
+const MAX_REPLAYED: usize = 20_000;
 
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
@@ -196,7 +198,7 @@ fn options() -> serde_saphyr::Options {
             max_anchors: 1_000,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: MAX_NODES,
+            max_total_replayed_events: MAX_REPLAYED,
             max_replay_stack_depth: MAX_DEPTH,
         },
         duplicate_keys: DuplicateKeyPolicy::PassThrough,

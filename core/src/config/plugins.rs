@@ -160,12 +160,7 @@ impl Registry {
     }
 
     /// The policy under `bandSelection` or `holdback`: a name or `{type, parameters}`.
-    pub(crate) fn policy(
-        &self,
-        view: &View<'_>,
-        key: &str,
-        faults: &mut Faults,
-    ) -> Option<Policy> {
+    pub(crate) fn policy(&self, view: &View<'_>, key: &str, faults: &mut Faults) -> Option<Policy> {
         if !matches!(view.node_of(key)?.value, Value::Map(_)) {
             return self.reference(view, key, faults);
         }

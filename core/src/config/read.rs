@@ -130,7 +130,7 @@ impl<'a> View<'a> {
     /// The object under a key; an empty one when the key is absent.
     pub(crate) fn object(&self, name: &str) -> Self {
         let keys: &'static [Key] = match self.key(name) {
-            Some(Key { kind: Kind::Object(keys), .. }) => *keys,
+            Some(Key { kind: Kind::Object(keys), .. }) => keys,
             _ => &[],
         };
         self.below(name, keys)

@@ -78,7 +78,7 @@ fn kind(kind: &Kind) -> Value {
                 duration
             }
         }
-        Kind::Text => text(),
+        Kind::Text | Kind::Reference(_) => text(),
         Kind::Choice { now, .. } => json!({ "enum": now }),
         Kind::Texts => json!({ "type": ["array", "null"], "items": text() }),
         Kind::Anything => json!({}),
@@ -95,7 +95,6 @@ fn kind(kind: &Kind) -> Value {
             "additionalProperties": false,
         }),
         Kind::Policy(role) => json!({ "anyOf": [text(), policy(*role)] }),
-        Kind::Reference(_) => text(),
         Kind::PluginType => {
             json!({ "enum": plugins::available().map(|t| t.name).collect::<Vec<_>>() })
         }

@@ -79,7 +79,8 @@ holdback-sigmoid.yaml:16: plugins[0].parameters.sigmoidDomain: `sigmoidDomain` i
 
 #[test]
 fn an_empty_document_is_all_defaults() {
-    for text in ["", "\n", "# nothing\n", "---\n", "{}", "version: 1", "\u{feff}version: 1", "null"] {
+    for text in ["", "\n", "# nothing\n", "---\n", "{}", "version: 1", "\u{feff}version: 1", "null"]
+    {
         assert_eq!(good(text).settings, Settings::default(), "{text:?}");
     }
     for text in ["engine:\npools:\nbands:\ntenants:\nplugins:\nflowControl:\n", "pools: {}"] {
@@ -91,7 +92,10 @@ fn an_empty_document_is_all_defaults() {
 fn an_envelope_loads_and_a_missing_gate_warns() {
     let envelope = "apiVersion: inference.networking.x-k8s.io/v1alpha1\nkind: EndpointPickerConfig\n\
         metadata: {name: x, labels: {a: b}}\n";
-    assert_eq!(good(&format!("{envelope}featureGates: [flowControl]")).settings, Settings::default());
+    assert_eq!(
+        good(&format!("{envelope}featureGates: [flowControl]")).settings,
+        Settings::default()
+    );
     let config = load(&format!("{envelope}featureGates: [dataLayer]")).unwrap();
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -125,10 +129,16 @@ fn every_section_of_our_own_spelling_reaches_the_settings() {
     assert_eq!(settings.admission_timeout, Some(Duration::from_secs(90)));
     assert_eq!(settings.max_requests, 8192);
     let [chat, batch] = &settings.pools[..] else { panic!("two pools") };
-    assert_eq!((chat.name.as_str(), chat.slots, chat.max_cost, chat.max_flows), ("chat", 8, 32_000, 1024));
+    assert_eq!(
+        (chat.name.as_str(), chat.slots, chat.max_cost, chat.max_flows),
+        ("chat", 8, 32_000, 1024)
+    );
     let band = |priority, name: Option<&str>| BandSettings { priority, name: name.map(Into::into) };
     assert_eq!(chat.bands, [band(20, Some("interactive")), band(0, None), band(-5, Some("batch"))]);
-    assert_eq!((chat.selection.clone(), chat.holdback.clone()), (BandSelection::Strict, Holdback::None));
+    assert_eq!(
+        (chat.selection.clone(), chat.holdback.clone()),
+        (BandSelection::Strict, Holdback::None)
+    );
     assert_eq!((batch.name.as_str(), batch.slots), ("batch", 16));
     assert_eq!(batch.bands, [band(7, None), band(0, None)]);
     let ceilings = vec![(7, 0.9), (0, 0.9)];
@@ -136,18 +146,28 @@ fn every_section_of_our_own_spelling_reaches_the_settings() {
     let BandSelection::Wfq(params) = &batch.selection else { panic!("wfq") };
     assert!(params.activation.abs() < f64::EPSILON);
     assert_eq!((settings.groups[0].name.as_str(), settings.groups[0].weight), ("chatbot", 500));
-    let tenants: Vec<_> = settings.tenants.iter().map(|t| (&*t.name, t.group.as_deref(), t.weight, t.max_in_flight)).collect();
+    let tenants: Vec<_> = settings
+        .tenants
+        .iter()
+        .map(|t| (&*t.name, t.group.as_deref(), t.weight, t.max_in_flight))
+        .collect();
     assert_eq!(
         tenants,
-        [("acme", Some("chatbot"), 7, Some(0)), ("other", None, 100, None), ("12", Some("default"), 100, None)]
+        [
+            ("acme", Some("chatbot"), 7, Some(0)),
+            ("other", None, 100, None),
+            ("12", Some("default"), 100, None)
+        ]
     );
-    let keys: Vec<_> = settings.keys.iter().map(|k| (&*k.name, &*k.tenant, k.weight, k.max_in_flight)).collect();
+    let keys: Vec<_> =
+        settings.keys.iter().map(|k| (&*k.name, &*k.tenant, k.weight, k.max_in_flight)).collect();
     assert_eq!(keys, [("k-1", "acme", 9, Some(2)), ("k-2", "12", 100, None)]);
 }
 
 #[test]
 fn zero_absent_and_unlimited_are_three_different_limits() {
-    let cap = |text: &str| good(&format!("tenants: {{t: {text}}}")).settings.tenants[0].max_in_flight;
+    let cap =
+        |text: &str| good(&format!("tenants: {{t: {text}}}")).settings.tenants[0].max_in_flight;
     assert_eq!(cap("{maxInFlight: 0}"), Some(0));
     assert_eq!(cap("{maxInFlight: 1048576}"), Some(1_048_576));
     assert_eq!((cap("{}"), cap("{maxInFlight: unlimited}")), (None, None));
@@ -159,7 +179,9 @@ fn zero_absent_and_unlimited_are_three_different_limits() {
 
 #[test]
 fn durations_are_read_in_every_unit() {
-    let read = |text: &str| good(&format!("engine: {{admissionTimeout: {text}}}")).settings.admission_timeout.unwrap();
+    let read = |text: &str| {
+        good(&format!("engine: {{admissionTimeout: {text}}}")).settings.admission_timeout.unwrap()
+    };
     assert_eq!(read("250ms"), Duration::from_millis(250));
     assert_eq!(read("30s"), Duration::from_secs(30));
     assert_eq!(read("5m"), Duration::from_secs(300));

@@ -1,6 +1,8 @@
 //! What spans several keys: policies, references, provisioned bands, ceilings.
 
-use crate::types::policy::{BandSelection, Distribution, Holdback, HoldbackDomain, Ratio, Schedule};
+use crate::types::policy::{
+    BandSelection, Distribution, Holdback, HoldbackDomain, Ratio, Schedule,
+};
 
 use super::{good, load};
 
@@ -14,9 +16,14 @@ fn holdback(text: &str) -> Holdback {
 
 #[test]
 fn named_priorities_and_zero_are_provisioned() {
-    assert_eq!(priorities("flowControl: {priorityBands: [{priority: -3}, {priority: 9}]}"), [9, 0, -3]);
     assert_eq!(
-        priorities("bands: [{priority: 5}]\nflowControl: {priorityBands: [{priority: 9, name: x}, {priority: 5, name: y}]}"),
+        priorities("flowControl: {priorityBands: [{priority: -3}, {priority: 9}]}"),
+        [9, 0, -3]
+    );
+    assert_eq!(
+        priorities(
+            "bands: [{priority: 5}]\nflowControl: {priorityBands: [{priority: 9, name: x}, {priority: 5, name: y}]}"
+        ),
         [9, 5, 0]
     );
     let ratios = "{type: cross-band-fairness-policy, parameters: {activationThreshold: 0.1, distribution: explicit, ratios: {7: 0.4, -1: 0.6}}}";
@@ -50,7 +57,9 @@ fn a_pool_may_name_a_plugin_a_type_or_write_it_out() {
     assert!(wfq("{bandSelection: w}"));
     assert!(!wfq("{bandSelection: strict-band-selection-policy}"));
     assert!(!wfq("{bandSelection: {type: strict-band-selection-policy}}"));
-    assert!(wfq("{bandSelection: {type: cross-band-fairness-policy, parameters: {activationThreshold: 0.2}}}"));
+    assert!(wfq(
+        "{bandSelection: {type: cross-band-fairness-policy, parameters: {activationThreshold: 0.2}}}"
+    ));
 }
 
 #[test]
@@ -58,14 +67,21 @@ fn every_parameter_of_the_weights_is_read() {
     let text = "pools: {p: {bandSelection: {type: cross-band-fairness-policy, parameters: {activationThreshold: 0.8, \
         deactivationThreshold: 0.25, stateRetention: 250ms, schedule: priority-first, distribution: explicit, \
         ratios: {20: 0.99995, 10: 0.00005, 0: 0}, defaultRatio: 0.5, maxFairnessWindow: 20}}}}";
-    let BandSelection::Wfq(params) = good(text).settings.pools[0].selection.clone() else { panic!("wfq") };
+    let BandSelection::Wfq(params) = good(text).settings.pools[0].selection.clone() else {
+        panic!("wfq")
+    };
     assert!((params.activation - 0.8).abs() < 1e-12 && (params.deactivation - 0.25).abs() < 1e-12);
     assert_eq!(params.retention_ns, 250_000_000);
     assert_eq!(params.schedule, Schedule::PriorityFirst { max_fairness_window: Some(20) });
     let ratios = vec![(20, Ratio(10_000)), (10, Ratio(1)), (0, Ratio(0))];
-    assert_eq!(params.distribution, Distribution::Explicit { ratios, default_ratio: Some(Ratio(5_000)) });
+    assert_eq!(
+        params.distribution,
+        Distribution::Explicit { ratios, default_ratio: Some(Ratio(5_000)) }
+    );
     let text = "pools: {p: {bandSelection: {type: cross-band-fairness-policy, parameters: {activationThreshold: 0.8, anchorPriority: -7}}}}";
-    let BandSelection::Wfq(params) = good(text).settings.pools[0].selection.clone() else { panic!("wfq") };
+    let BandSelection::Wfq(params) = good(text).settings.pools[0].selection.clone() else {
+        panic!("wfq")
+    };
     assert_eq!(params.distribution, Distribution::Proportional { anchor: Some(-7) });
 }
 
@@ -80,7 +96,9 @@ fn parameters_of_another_distribution_or_schedule_are_ignored_with_a_warning() {
             format!("t.yaml:9: {path}.ratios: ignored, because distribution is linear"),
             format!("t.yaml:10: {path}.defaultRatio: ignored, because distribution is linear"),
             format!("t.yaml:11: {path}.anchorPriority: ignored, because distribution is linear"),
-            format!("t.yaml:12: {path}.maxFairnessWindow: ignored, because schedule is interleaved"),
+            format!(
+                "t.yaml:12: {path}.maxFairnessWindow: ignored, because schedule is interleaved"
+            ),
         ]
     );
 }
@@ -88,11 +106,19 @@ fn parameters_of_another_distribution_or_schedule_are_ignored_with_a_warning() {
 #[test]
 fn both_spellings_of_the_holdback_mean_the_same() {
     let read = |parameters: &str| {
-        holdback(&format!("pools: {{p: {{holdback: {{type: priority-holdback-policy, parameters: {parameters}}}}}}}"))
+        holdback(&format!(
+            "pools: {{p: {{holdback: {{type: priority-holdback-policy, parameters: {parameters}}}}}}}"
+        ))
     };
     let linear = |domain| Holdback::Linear { domain, min: 0.25, max: 0.75 };
     let span = "minCeiling: 0.25, maxCeiling: 0.75";
-    for rank in ["", ", shape: linear", ", domain: rank", ", strategy: stepwise-spread", ", strategy: stepwise-spread, domain: rank"] {
+    for rank in [
+        "",
+        ", shape: linear",
+        ", domain: rank",
+        ", strategy: stepwise-spread",
+        ", strategy: stepwise-spread, domain: rank",
+    ] {
         assert_eq!(read(&format!("{{{span}{rank}}}")), linear(HoldbackDomain::Rank), "{rank}");
     }
     for value in [", domain: value", ", strategy: linear-proportional"] {
@@ -101,7 +127,9 @@ fn both_spellings_of_the_holdback_mean_the_same() {
     for explicit in ["domain: explicit", "strategy: static", "strategy: static, domain: explicit"] {
         let ceilings = vec![(20, 1.0), (0, 0.5)];
         assert_eq!(
-            read(&format!("{{{explicit}, ceilings: {{0: 0.5, 20: 1}}, defaultStaticCeiling: 0.4}}")),
+            read(&format!(
+                "{{{explicit}, ceilings: {{0: 0.5, 20: 1}}, defaultStaticCeiling: 0.4}}"
+            )),
             Holdback::Explicit { ceilings, default: Some(0.4) },
             "{explicit}"
         );
@@ -117,13 +145,17 @@ fn a_band_without_a_ceiling_has_that_of_the_next_band_above() {
 
 #[test]
 fn the_nearest_statement_about_ceilings_wins() {
-    let plugin = "plugins: [{type: priority-holdback-policy, name: h, parameters: {minCeiling: 0.5}}]\n";
+    let plugin =
+        "plugins: [{type: priority-holdback-policy, name: h, parameters: {minCeiling: 0.5}}]\n";
     let inherited = format!("{plugin}flowControl: {{usageLimitPolicyPluginRef: h}}\n");
     let linear = Holdback::Linear { domain: HoldbackDomain::Rank, min: 0.5, max: 1.0 };
     assert_eq!(holdback(&inherited), linear);
     assert_eq!(holdback(&format!("{inherited}pools: {{p: {{bands: [{{priority: 1}}]}}}}")), linear);
-    let own = holdback(&format!("{inherited}pools: {{p: {{bands: [{{priority: 0, ceiling: 0.125}}]}}}}"));
+    let own =
+        holdback(&format!("{inherited}pools: {{p: {{bands: [{{priority: 0, ceiling: 0.125}}]}}}}"));
     assert_eq!(own, Holdback::Explicit { ceilings: vec![(0, 0.125)], default: None });
-    let over = holdback(&format!("{plugin}bands: [{{priority: 1, ceiling: 0.1}}]\npools: {{p: {{holdback: h}}}}"));
+    let over = holdback(&format!(
+        "{plugin}bands: [{{priority: 1, ceiling: 0.1}}]\npools: {{p: {{holdback: h}}}}"
+    ));
     assert_eq!(over, linear);
 }
