@@ -4,12 +4,12 @@ use super::fault::Faults;
 use super::keys::{Key, Kind, POLICY};
 use super::node::{Entry, Node, Value, with_earlier};
 use super::plugins::{self, Status};
-use super::value::{check_name, describe, not_yet, number};
+use super::value::{MAX_TEXT, check_name, describe, not_yet, number};
 
 /// `parent.key`, with names that would read wrong in brackets.
 pub(crate) fn join(parent: &str, key: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if key.is_empty() || !key.chars().all(plain) {
+    if key.is_empty() || key.len() > MAX_TEXT || !key.chars().all(plain) {
         return format!("{parent}[{}]", super::value::quoted(key));
     }
     if parent.is_empty() { key.into() } else { format!("{parent}.{key}") }

@@ -2,8 +2,8 @@
 //!
 //! The segments between double underscores are the keys of the path in upper case, words of a key parted by `_`
 //! (`DEFAULT_POOL_SLOTS`), every other character of a name as `_`, elements of a list by their index. A variable
-//! sets a scalar of the engine, or of an entry that the document has; it never adds an entry, because a mistyped
-//! name would then add a pool that nobody sees.
+//! sets a scalar of the engine, of the pool `default` where none is listed, or of an entry that the document has; it
+//! never adds an entry, because a mistyped name would then add a pool that nobody sees.
 
 use super::check::{nearest, parameters_of};
 use super::fault::Faults;
@@ -26,6 +26,9 @@ pub(crate) fn apply(
     let mut ours: Vec<(String, String)> =
         variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
     ours.sort();
+    if ours.iter().any(|(name, _)| name.starts_with(DEFAULT_POOL)) {
+        name_default_pool(root);
+    }
     for (name, text) in ours {
         let at = At::from_variable(&name);
         let segments: Vec<&str> = name[PREFIX.len()..].split("__").collect();
@@ -34,6 +37,29 @@ pub(crate) fn apply(
             faults.suggest("", &at, message, near.as_deref());
         }
     }
+}
+
+/// Variables of the pool that exists without being listed.
+const DEFAULT_POOL: &str = "BANDGATE__POOLS__DEFAULT__";
+
+/// Without pools there is one called `default`: it is written down, so that its variables find it.
+fn name_default_pool(root: &mut Node) {
+    let empty = root.get("pools").is_none_or(|pools| {
+        matches!(&pools.value, Value::Null) || pools.value == Value::Map(Vec::new())
+    });
+    if !empty {
+        return;
+    }
+    if root.value == Value::Null {
+        root.value = Value::Map(Vec::new());
+    }
+    let Value::Map(entries) = &mut root.value else { return };
+    let entry = |key: &str, value| {
+        let node = Node { at: At::default(), value };
+        Entry { key: key.into(), key_at: At::default(), node }
+    };
+    entries.retain(|entry| entry.key != "pools");
+    entries.push(entry("pools", Value::Map(vec![entry("default", Value::Null)])));
 }
 
 /// The variable segment of a key or name.

@@ -1,6 +1,8 @@
 //! The key table: every key there is, once. Unknown keys, suggestions, ranges, variables, the JSON Schema and
 //! `CONFIG.md` all come from here.
 
+use crate::types::settings::PoolSettings;
+
 use super::plugins::Role;
 
 /// How an integer may be written.
@@ -127,7 +129,7 @@ const BELOW_ONE: Interval = Interval { min: 0.0, max: 1.0, min_open: false, max_
 /// 0 excluded to 1 included.
 const ABOVE_ZERO: Interval = Interval { min: 0.0, max: 1.0, min_open: true, max_open: false };
 
-const MAX_SLOTS: i64 = 1 << 20;
+const MAX_SLOTS: i64 = PoolSettings::MAX_SLOTS as i64;
 const MAX_RUNNING: i64 = 1 << 30;
 const PRIORITY: Kind = int(i32::MIN as i64, i32::MAX as i64, Form::Plain);
 const WEIGHT: Kind = int(1, 1_000_000, Form::Plain);
@@ -145,7 +147,7 @@ pub(crate) static ROOT: &[Key] = &[
         "Envelope. Flow control is always on here; a list without `flowControl` gives a warning.",
     ),
     Key::new("engine", Kind::Object(ENGINE), "The engine as a whole."),
-    Key::new("bands", Kind::List(BAND), "Bands of every pool that lists none of its own.").live(),
+    Key::new("bands", Kind::List(BAND), "Bands of every pool that lists none of its own."),
     Key::new("pools", Kind::Named(POOL), "The pools by name; absent or empty: one pool `default`."),
     Key::new("groups", Kind::Named(GROUP), "Groups of tenants by name."),
     Key::new("tenants", Kind::Named(TENANT), "Tenants by name."),
@@ -211,8 +213,8 @@ static ENGINE: &[Key] = &[
 ];
 
 static BAND: &[Key] = &[
-    Key::new("priority", PRIORITY, "Higher is more urgent; unique in its list.").required(),
-    Key::new("name", Kind::Text, "Name in reports; unique in its list."),
+    Key::new("priority", PRIORITY, "Higher is more urgent; unique in its list.").required().live(),
+    Key::new("name", Kind::Text, "Name in reports; unique in its list.").live(),
     Key::new(
         "ceiling",
         Kind::Float(UNIT),
@@ -233,20 +235,23 @@ static POOL: &[Key] = &[
         .unit("slots")
         .default("`engine.defaultPoolSlots`")
         .live(),
-    Key::new("bands", Kind::List(BAND), "Bands of this pool, in place of the engine-wide ones.")
-        .live(),
+    Key::new("bands", Kind::List(BAND), "Bands of this pool, in place of the engine-wide ones."),
     Key::new("bandSelection", Kind::Policy(Role::BandSelection), "Order over the bands.")
         .default("that of `flowControl`, else strict")
         .live(),
     Key::new("holdback", Kind::Policy(Role::UsageLimit), "Ceilings of the bands.")
         .default("that of `flowControl`, else none")
         .live(),
-    Key::new("maxCost", int(1, 1 << 24, Form::Quantity), "Most cost one request may have.")
-        .unit("tokens")
-        .default("16777216"),
+    Key::new(
+        "maxCost",
+        int(1, PoolSettings::MAX_COST as i64, Form::Quantity),
+        "Most cost one request may have.",
+    )
+    .unit("tokens")
+    .default("16777216"),
     Key::new(
         "maxFlows",
-        int(1, 1 << 20, Form::Quantity),
+        int(1, PoolSettings::MAX_FLOWS as i64, Form::Quantity),
         "Flows (group, tenant, key) this pool may intern.",
     )
     .unit("flows")
@@ -310,18 +315,21 @@ static FLOW_CONTROL: &[Key] = &[
         Kind::Reference(Role::BandSelection),
         "Order over the bands.",
     )
-    .default("`strict-band-selection-policy`"),
+    .default("`strict-band-selection-policy`")
+    .live(),
     Key::new(
         "dispatchPolicyPluginRef",
         Kind::Reference(Role::BandSelection),
         "Older name of `bandSelectionPolicyPluginRef`.",
-    ),
+    )
+    .live(),
     Key::new(
         "usageLimitPolicyPluginRef",
         Kind::Reference(Role::UsageLimit),
         "Ceilings of the bands.",
     )
-    .default("none: every ceiling is 1.0"),
+    .default("none: every ceiling is 1.0")
+    .live(),
     Key::new("priorityBands", Kind::List(PRIORITY_BAND), "Bands to provision."),
     Key::later("maxBytes"),
     Key::later("maxRequests"),
@@ -334,8 +342,8 @@ static FLOW_CONTROL: &[Key] = &[
 ];
 
 static PRIORITY_BAND: &[Key] = &[
-    Key::new("priority", PRIORITY, "Higher is more urgent; unique in its list.").required(),
-    Key::new("name", Kind::Text, "Name in reports; unique in its list."),
+    Key::new("priority", PRIORITY, "Higher is more urgent; unique in its list.").required().live(),
+    Key::new("name", Kind::Text, "Name in reports; unique in its list.").live(),
     Key::later("maxBytes"),
     Key::later("maxRequests"),
     Key::later("fairnessPolicyRef"),
@@ -451,7 +459,13 @@ pub(crate) static HOLDBACK: &[Key] = &[
     .unit("saturation")
     .default("that of the nearest listed priority below, else the lowest listed")
     .live(),
-    Key::later("activeBands"),
+    Key::new(
+        "activeBands",
+        Kind::Choice { now: &["provisioned"], later: &["busy"] },
+        "The bands the curve is spread over.",
+    )
+    .default("provisioned")
+    .live(),
     Key::later("sigmoidSteepness"),
     Key::later("sigmoidMidpoint"),
     Key::later("sigmoidDomain"),

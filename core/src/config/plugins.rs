@@ -30,6 +30,10 @@ impl Role {
             Self::Saturation => "saturation detector",
         }
     }
+
+    const fn article(self) -> &'static str {
+        if matches!(self, Self::Ordering) { "an" } else { "a" }
+    }
 }
 
 /// Whether a type can be used, and then its parameters.
@@ -252,7 +256,7 @@ fn parameters(view: &View<'_>, kind: &'static PluginType, faults: &mut Faults) -
 }
 
 fn wrong_role(path: &str, at: &At, name: &str, kind: &PluginType, role: Role, faults: &mut Faults) {
-    let (is, wanted) = (kind.role.noun(), role.noun());
-    let message = format!("{} is a {is}, a {wanted} is needed here", quoted(name));
+    let (article, is, wanted) = (kind.role.article(), kind.role.noun(), role.noun());
+    let message = format!("{} is {article} {is}, a {wanted} is needed here", quoted(name));
     faults.add(path, at, message);
 }

@@ -183,7 +183,7 @@ fn linear(view: &View<'_>, domain: HoldbackDomain, faults: &mut Faults) -> Optio
 
 fn explicit_ceilings(view: &View<'_>, faults: &mut Faults) -> Option<Holdback> {
     let fix = "remove it, or set domain: rank or value";
-    let foreign = foreign(view, &["shape", "minCeiling", "maxCeiling"], fix, faults);
+    let foreign = foreign(view, &["shape", "minCeiling", "maxCeiling", "activeBands"], fix, faults);
     let (path, at) = (view.path_of("ceilings"), view.at_of("ceilings"));
     if !view.has("ceilings") {
         faults.add(&path, at, "missing: explicit ceilings need a ceiling for each priority");

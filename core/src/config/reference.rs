@@ -8,8 +8,8 @@ use super::plugins::{self, Status};
 const INTRODUCTION: &str = "\
 # Configuration
 
-Every key this version reads, generated from the key table of `core/src/config` (`BANDGATE_BLESS=1 cargo test -p
-bandgate-core --lib config` writes this file anew).
+Every key this version reads, generated from the key table of `core/src/config`. To write this file anew:
+`BANDGATE_BLESS=1 cargo test -p bandgate-core --lib config`.
 
 A configuration is one YAML document of at most 1 MiB; an empty one is all defaults. Unknown keys, repeated keys and
 values out of range are errors, and all errors of a document are reported together, each with its line.
@@ -19,8 +19,9 @@ values out of range are errors, and all errors of a document are reported togeth
 **Variables.** Every scalar has one variable: `BANDGATE`, then each part of its path in upper case, parted by two
 underscores: `BANDGATE__POOLS__CHAT__SLOTS`. Words inside a key are parted by `_` (`defaultPoolSlots` is
 `DEFAULT_POOL_SLOTS`), any other character of a name becomes `_` (`llama-70b` is `LLAMA_70B`), elements of a list are
-numbered from 0 (`BANDGATE__BANDS__0__CEILING`). A variable sets a scalar of the engine or of an entry the document
-has; it adds no pool, tenant or band. A variable that matches no key is an error.
+numbered from 0 (`BANDGATE__BANDS__0__CEILING`). A variable sets a scalar of the engine, of the pool `default`
+where no pool is listed, or of an entry the document has; it adds no pool, tenant or band. A variable that matches no
+key is an error.
 
 **Limits.** A key that is absent has its default, `unlimited` is spelt out, and 0 means refuse, where 0 is in range.
 
@@ -32,8 +33,8 @@ parameters, or `{type: ..., parameters: {...}}`. For the ceilings the nearest st
 the `ceiling` of its bands (both is an error), then `flowControl.usageLimitPolicyPluginRef`, or the `ceiling` of the
 engine-wide bands (both is an error).
 
-**Change.** `live`: may change in a running engine; `restart`: is fixed when the engine is built. This version reads the
-document once, at start.
+**Change.** `live`: can change in a running engine without losing what runs or waits; `restart`: is fixed when the
+engine is built. This version reads the document once, at start.
 
 ";
 
@@ -103,7 +104,11 @@ fn rows(out: &mut String, parent: &str, keys: &'static [Key], later: &mut Vec<St
         };
         let unit = if key.unit.is_empty() { "-" } else { key.unit };
         let range = if key.kind.range().is_empty() { "-".into() } else { key.kind.range() };
-        let change = if key.live { "live" } else { "restart" };
+        let change = match key.kind {
+            Kind::Object(_) | Kind::List(_) | Kind::Named(_) | Kind::Parameters => "-",
+            _ if key.live => "live",
+            _ => "restart",
+        };
         let _ = writeln!(
             out,
             "| `{path}` | {} | {unit} | {default} | {range} | {change} | {} |",

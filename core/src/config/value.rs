@@ -66,6 +66,7 @@ impl Kind {
     /// The range, for messages and for the reference; empty when every value of the type is good.
     pub(crate) fn range(&self) -> String {
         match self {
+            Self::Int { min, max, .. } if min == max => min.to_string(),
             Self::Int { min, max, .. } => format!("{min} to {max}"),
             Self::Float(interval) | Self::ByPriority(interval) => interval.text(),
             Self::Duration { .. } => "0s to 8760h".into(),

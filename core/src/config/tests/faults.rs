@@ -66,7 +66,7 @@ fn numbers_out_of_range_are_refused_with_the_range() {
             "bands: [{priority: 1, ceiling: 99999999999}]",
             &["t.yaml:1: bands[0].ceiling: 99999999999 is out of range: use 0 to 1"],
         ),
-        ("version: 2", &["t.yaml:1: version: 2 is out of range: use 1 to 1"]),
+        ("version: 2", &["t.yaml:1: version: 2 is out of range: use 1"]),
     ]);
 }
 
@@ -221,7 +221,7 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
         (
             &super::policies::ceilings("minCeiling: 0.5, activeBands: busy"),
             "pools.p.holdback.parameters.activeBands",
-            "activeBands",
+            "busy",
         ),
         (
             &super::policies::ceilings("minCeiling: 0.5, shape: sigmoid"),

@@ -65,7 +65,7 @@ fn references_to_nothing_or_to_the_wrong_kind_are_refused_with_what_exists() {
         (
             "pools: {p: {bandSelection: edf-ordering-policy}}",
             &[
-                "t.yaml:1: pools.p.bandSelection: \"edf-ordering-policy\" is a ordering policy, a band selection policy is needed here",
+                "t.yaml:1: pools.p.bandSelection: \"edf-ordering-policy\" is an ordering policy, a band selection policy is needed here",
             ],
         ),
         (

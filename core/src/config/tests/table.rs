@@ -5,6 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::types::settings::{DriverKind, Settings};
+
+use super::super::env::segment;
 use super::super::keys::{Key, Kind, POLICY, ROOT};
 use super::super::plugins::{self, Role, Status};
 use super::super::{reference_markdown, schema};
@@ -125,6 +128,61 @@ fn every_key_that_comes_later_is_refused_as_known() {
         }
     }
     assert!(tried > 30, "{tried}");
+}
+
+#[test]
+fn every_number_is_refused_just_outside_its_range_and_taken_at_its_ends() {
+    let mut tried = 0;
+    for Place { keys, open, close, path } in places() {
+        for key in keys.iter().filter(|key| !key.later) {
+            let (inside, outside) = match key.kind {
+                Kind::Int { min, max, .. } => (vec![min, max], vec![min - 1, max + 1]),
+                Kind::Float(_) => (Vec::new(), vec![-1, 2]),
+                _ => continue,
+            };
+            let wanted =
+                if path.is_empty() { key.name.into() } else { format!("{path}.{}", key.name) };
+            let ranged = |value: i64| {
+                let result = load(&format!("{open}{}: {value}{close}", key.name));
+                let start = format!("{value} is out of range: use {}", key.kind.range());
+                let faults = result.err().map_or_else(Vec::new, |error| error.faults);
+                faults.iter().any(|f| f.path == wanted && f.message == start)
+            };
+            assert!(inside.into_iter().all(|v| !ranged(v)), "{wanted}");
+            assert!(outside.into_iter().all(ranged), "{wanted}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 15, "{tried}");
+}
+
+#[test]
+fn the_defaults_of_the_table_are_those_of_the_settings() {
+    let stated = |keys: &[Key], name: &str| {
+        keys.iter().find(|key| key.name == name).unwrap().default.to_string()
+    };
+    let all = places();
+    let of = |path: &str| all.iter().find(|place| place.path == path).unwrap().keys;
+    let (engine, pool) = (of("engine"), of("pools.n"));
+    let settings = Settings::default();
+    assert_eq!(stated(engine, "shards"), settings.shards.to_string());
+    assert_eq!(stated(engine, "maxRequests"), settings.max_requests.to_string());
+    assert_eq!(stated(engine, "defaultPoolSlots"), settings.pools[0].slots.to_string());
+    assert_eq!(
+        stated(engine, "admissionTimeout"),
+        format!("{:?}", settings.admission_timeout.unwrap())
+    );
+    assert_eq!(stated(pool, "maxCost"), settings.pools[0].max_cost.to_string());
+    assert_eq!(stated(pool, "maxFlows"), settings.pools[0].max_flows.to_string());
+    assert_eq!((settings.ceiling, settings.driver), (None, DriverKind::Inline));
+}
+
+#[test]
+fn no_two_keys_of_an_object_share_a_variable() {
+    for Place { keys, path, .. } in places() {
+        let segments: HashSet<String> = keys.iter().map(|key| segment(key.name)).collect();
+        assert_eq!(segments.len(), keys.len(), "{path}");
+    }
 }
 
 #[test]

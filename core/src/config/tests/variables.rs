@@ -86,6 +86,22 @@ fn a_variable_that_two_names_share_is_refused() {
 }
 
 #[test]
+fn the_pool_that_needs_no_listing_has_variables_too() {
+    for text in ["", "pools:", "pools: {}", "engine: {defaultPoolSlots: 3}"] {
+        let variables = [("BANDGATE__POOLS__DEFAULT__SLOTS".into(), "7".into())];
+        let settings = Config::load(text, variables, "t.yaml").unwrap().settings;
+        let pools: Vec<_> = settings.pools.iter().map(|p| (&*p.name, p.slots)).collect();
+        assert_eq!(pools, [("default", 7)], "{text}");
+    }
+    let variables = [("BANDGATE__POOLS__DEFAULT__SLOTS".into(), "7".into())];
+    let error = Config::load("pools: {chat: {}}", variables, "t.yaml").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "BANDGATE__POOLS__DEFAULT__SLOTS: matches no entry of pools in the document"
+    );
+}
+
+#[test]
 fn names_become_segments_in_one_way() {
     for (name, expected) in [
         ("slots", "SLOTS"),
