@@ -45,10 +45,13 @@ fn object(keys: &'static [Key]) -> Value {
             Status::Later => None,
         });
         let condition = |(name, keys): (&str, &'static [Key])| {
-            json!({
-                "if": { "properties": { "type": { "const": name } }, "required": ["type"] },
-                "then": { "properties": { "parameters": object(keys) } },
-            })
+            let mut then = json!({ "properties": { "parameters": object(keys) } });
+            if keys.iter().any(|key| key.required) {
+                then["required"] = json!(["parameters"]);
+            }
+            let this_type =
+                json!({ "properties": { "type": { "const": name } }, "required": ["type"] });
+            json!({ "if": this_type, "then": then })
         };
         out["allOf"] = types.map(condition).collect();
     }
