@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod admit;
 pub mod clock;
+#[cfg(feature = "config")]
 pub mod config;
 pub mod design;
 pub mod engine;
