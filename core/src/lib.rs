@@ -8,7 +8,6 @@ extern crate alloc;
 
 pub mod admit;
 pub mod clock;
-#[cfg(feature = "config")]
 pub mod config;
 pub mod design;
 pub mod engine;

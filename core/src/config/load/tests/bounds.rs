@@ -142,7 +142,7 @@ proptest! {
     fn a_good_document_with_a_piece_replaced_never_panics(
         at in 0_usize..700, length in 0_usize..20, piece in fragment(),
     ) {
-        let mut text = String::from(include_str!("../../../tests/configs/wfq-interleaved-linear.yaml"));
+        let mut text = String::from(include_str!("../../../../tests/configs/wfq-interleaved-linear.yaml"));
         let start = at.min(text.len());
         let end = (start + length).min(text.len());
         text.replace_range(start..end, &piece);
@@ -153,7 +153,7 @@ proptest! {
     fn arbitrary_variables_never_panic(
         name in "BANDGATE__(ENGINE|POOLS|PLUGINS|BANDS|KEYS)(__[A-Z0-9_]{0,12}){0,4}", value in ".{0,12}",
     ) {
-        let text = include_str!("../../../tests/configs/wfq-explicit.yaml");
+        let text = include_str!("../../../../tests/configs/wfq-explicit.yaml");
         let _ = Config::load(text, [(name, value)], "t.yaml");
     }
 }

@@ -36,7 +36,7 @@ fn linear(domain: HoldbackDomain) -> Holdback {
 
 #[test]
 fn the_explicit_document_loads_byte_for_byte() {
-    let config = good(include_str!("../../../tests/configs/wfq-explicit.yaml"));
+    let config = good(include_str!("../../../../tests/configs/wfq-explicit.yaml"));
     let ratios = vec![(20, Ratio(7_000)), (10, Ratio(2_000)), (0, Ratio(1_000))];
     let distribution = Distribution::Explicit { ratios, default_ratio: None };
     let pools = pool(&[20, 10, 0], wfq(CREDITS, distribution), Holdback::None);
@@ -45,7 +45,7 @@ fn the_explicit_document_loads_byte_for_byte() {
 
 #[test]
 fn the_interleaved_linear_document_loads_byte_for_byte() {
-    let config = good(include_str!("../../../tests/configs/wfq-interleaved-linear.yaml"));
+    let config = good(include_str!("../../../../tests/configs/wfq-interleaved-linear.yaml"));
     let selection = wfq(Schedule::Interleaved, Distribution::Linear);
     let pools = pool(&[0], selection, linear(HoldbackDomain::Rank));
     assert_eq!(config.settings, Settings { pools, ..Settings::default() });
@@ -53,7 +53,8 @@ fn the_interleaved_linear_document_loads_byte_for_byte() {
 
 #[test]
 fn the_priority_first_proportional_document_loads_byte_for_byte() {
-    let config = good(include_str!("../../../tests/configs/wfq-priority-first-proportional.yaml"));
+    let config =
+        good(include_str!("../../../../tests/configs/wfq-priority-first-proportional.yaml"));
     let selection = wfq(CREDITS, Distribution::Proportional { anchor: None });
     let pools = pool(&[0], selection, linear(HoldbackDomain::Value));
     assert_eq!(config.settings, Settings { pools, ..Settings::default() });
@@ -61,13 +62,13 @@ fn the_priority_first_proportional_document_loads_byte_for_byte() {
 
 #[test]
 fn the_strict_document_loads_byte_for_byte() {
-    let config = good(include_str!("../../../tests/configs/strict.yaml"));
+    let config = good(include_str!("../../../../tests/configs/strict.yaml"));
     assert_eq!(config.settings, Settings::default());
 }
 
 #[test]
 fn the_sigmoid_document_is_refused_as_known_but_not_available() {
-    let text = include_str!("../../../tests/configs/holdback-sigmoid.yaml");
+    let text = include_str!("../../../../tests/configs/holdback-sigmoid.yaml");
     let error = Config::load(text, [], "holdback-sigmoid.yaml").unwrap_err();
     let expected = "\
 holdback-sigmoid.yaml:11: plugins[0].parameters.strategy: `sigmoid-smoothed` is known but not available in this version
