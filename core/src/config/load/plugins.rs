@@ -1,0 +1,262 @@
+//! Policies by name: the plugin types there are, the `plugins:` list, and the references into it.
+
+use crate::types::policy::{BandSelection, Holdback};
+
+use super::check::nearest;
+use super::fault::Faults;
+use super::keys::{CROSS_BAND, HOLDBACK, Key};
+use super::node::{At, Node, Value};
+use super::policies;
+use super::read::View;
+use super::value::{not_yet, quoted};
+
+/// What a policy decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    BandSelection,
+    UsageLimit,
+    Fairness,
+    Ordering,
+    Saturation,
+}
+
+impl Role {
+    pub(crate) const fn noun(self) -> &'static str {
+        match self {
+            Self::BandSelection => "band selection policy",
+            Self::UsageLimit => "usage limit policy",
+            Self::Fairness => "fairness policy",
+            Self::Ordering => "ordering policy",
+            Self::Saturation => "saturation detector",
+        }
+    }
+
+    const fn article(self) -> &'static str {
+        if matches!(self, Self::Ordering) { "an" } else { "a" }
+    }
+}
+
+/// Whether a type can be used, and then its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Status {
+    Now(&'static [Key]),
+    Later,
+}
+
+/// A plugin type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PluginType {
+    pub(crate) name: &'static str,
+    pub(crate) role: Role,
+    pub(crate) status: Status,
+}
+
+const fn later(name: &'static str, role: Role) -> PluginType {
+    PluginType { name, role, status: Status::Later }
+}
+
+const STRICT: &str = "strict-band-selection-policy";
+const WFQ: &str = "cross-band-fairness-policy";
+const PRIORITY_HOLDBACK: &str = "priority-holdback-policy";
+
+/// Every plugin type there is.
+pub(crate) static TYPES: &[PluginType] = &[
+    PluginType { name: STRICT, role: Role::BandSelection, status: Status::Now(&[]) },
+    PluginType { name: WFQ, role: Role::BandSelection, status: Status::Now(CROSS_BAND) },
+    PluginType { name: PRIORITY_HOLDBACK, role: Role::UsageLimit, status: Status::Now(HOLDBACK) },
+    later("static-usage-limit-policy", Role::UsageLimit),
+    later("soft-reflective-ceiling-policy", Role::UsageLimit),
+    later("global-strict-fairness-policy", Role::Fairness),
+    later("round-robin-fairness-policy", Role::Fairness),
+    later("program-aware-fairness", Role::Fairness),
+    later("fcfs-ordering-policy", Role::Ordering),
+    later("edf-ordering-policy", Role::Ordering),
+    later("slo-deadline-ordering-policy", Role::Ordering),
+    later("utilization-detector", Role::Saturation),
+    later("concurrency-detector", Role::Saturation),
+];
+
+pub(crate) fn find(name: &str) -> Option<&'static PluginType> {
+    TYPES.iter().find(|t| t.name == name)
+}
+
+/// The types that can be used.
+pub(crate) fn available() -> impl Iterator<Item = &'static PluginType> {
+    TYPES.iter().filter(|t| matches!(t.status, Status::Now(_)))
+}
+
+/// Notes a plugin type that does not exist or cannot be used yet.
+pub(crate) fn check_type(faults: &mut Faults, path: &str, node: &Node, name: &str) {
+    match find(name) {
+        Some(PluginType { status: Status::Now(_), .. }) => {}
+        Some(known) => faults.add(path, &node.at, not_yet(known.name)),
+        None => {
+            let names: Vec<&str> = available().map(|t| t.name).collect();
+            let message =
+                format!("no plugin type {}; there are {}", quoted(name), names.join(", "));
+            faults.suggest(path, &node.at, message, nearest(name, names.iter().copied()));
+        }
+    }
+}
+
+/// A policy as the engine computes with it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Policy {
+    Selection(BandSelection),
+    Holdback(Holdback),
+}
+
+impl Policy {
+    /// Reads the parameters of a type; `None` when they are at fault (which is noted then).
+    fn read(kind: &PluginType, parameters: &View<'_>, faults: &mut Faults) -> Option<Self> {
+        match kind.name {
+            STRICT => Some(Self::Selection(BandSelection::Strict)),
+            WFQ => policies::wfq(parameters, faults).map(BandSelection::Wfq).map(Self::Selection),
+            PRIORITY_HOLDBACK => policies::holdback(parameters, faults).map(Self::Holdback),
+            _ => None,
+        }
+    }
+}
+
+/// One element of `plugins:`.
+#[derive(Debug)]
+struct Plugin {
+    name: String,
+    kind: Option<&'static PluginType>,
+    policy: Option<Policy>,
+}
+
+/// The plugins of the document.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    plugins: Vec<Plugin>,
+}
+
+impl Registry {
+    pub(crate) fn read(root: &View<'_>, faults: &mut Faults) -> Self {
+        let mut registry = Self::default();
+        for view in root.list("plugins") {
+            let kind_name = view.text("type");
+            let kind = kind_name.as_deref().and_then(find);
+            let policy = kind.and_then(|kind| parameters(&view, kind, faults));
+            let Some(name) = view.text("name").or(kind_name) else { continue };
+            if registry.plugins.iter().any(|p| p.name == name) {
+                let at = if view.has("name") { view.at_of("name") } else { view.at_of("type") };
+                let message =
+                    format!("a plugin named {} exists already: names are unique", quoted(&name));
+                faults.add(&view.path_of("name"), at, message);
+            } else {
+                registry.plugins.push(Plugin { name, kind, policy });
+            }
+        }
+        registry
+    }
+
+    /// The policy that a reference of the `flowControl:` spelling names.
+    pub(crate) fn reference(
+        &self,
+        view: &View<'_>,
+        key: &str,
+        faults: &mut Faults,
+    ) -> Option<Policy> {
+        let (name, role) = (view.text(key)?, view.role(key)?);
+        self.resolve(role, &name, &view.path_of(key), view.at_of(key), faults)
+    }
+
+    /// The policy under `bandSelection` or `holdback`: a name or `{type, parameters}`.
+    pub(crate) fn policy(&self, view: &View<'_>, key: &str, faults: &mut Faults) -> Option<Policy> {
+        if !matches!(view.node_of(key)?.value, Value::Map(_)) {
+            return self.reference(view, key, faults);
+        }
+        let role = view.role(key)?;
+        let inline = view.below(key, super::keys::POLICY);
+        let kind = find(&inline.text("type")?)?;
+        if kind.role != role {
+            wrong_role(
+                &inline.path_of("type"),
+                inline.at_of("type"),
+                kind.name,
+                kind,
+                role,
+                faults,
+            );
+            return None;
+        }
+        parameters(&inline, kind, faults)
+    }
+
+    fn resolve(
+        &self,
+        role: Role,
+        name: &str,
+        path: &str,
+        at: &At,
+        faults: &mut Faults,
+    ) -> Option<Policy> {
+        if let Some(plugin) = self.plugins.iter().find(|p| p.name == name) {
+            // A plugin of an unknown type has its fault already.
+            let kind = plugin.kind?;
+            if kind.role != role {
+                wrong_role(path, at, name, kind, role, faults);
+                return None;
+            }
+            return plugin.policy.clone();
+        }
+        let Some(kind) = find(name) else {
+            self.missing(role, name, path, at, faults);
+            return None;
+        };
+        if kind.role != role {
+            wrong_role(path, at, name, kind, role, faults);
+            return None;
+        }
+        match kind.status {
+            Status::Later => faults.add(path, at, not_yet(name)),
+            Status::Now(keys) if keys.is_empty() => {
+                return Policy::read(kind, &View::new(path, None, keys, at), faults);
+            }
+            Status::Now(_) => {
+                let message = format!("`{name}` needs parameters: list it under `plugins`");
+                faults.add(path, at, message);
+            }
+        }
+        None
+    }
+
+    fn missing(&self, role: Role, name: &str, path: &str, at: &At, faults: &mut Faults) {
+        if faults.full() {
+            return faults.add(path, at, String::new());
+        }
+        let listed = self.plugins.iter().filter(|p| p.kind.is_some_and(|k| k.role == role));
+        let mut names: Vec<&str> = listed.map(|p| p.name.as_str()).collect();
+        for kind in available().filter(|t| t.role == role) {
+            if !names.contains(&kind.name) {
+                names.push(kind.name);
+            }
+        }
+        let noun = role.noun();
+        let message =
+            format!("no {noun} is named {}; there are {}", quoted(name), names.join(", "));
+        faults.suggest(path, at, message, nearest(name, names.iter().copied()));
+    }
+}
+
+fn parameters(view: &View<'_>, kind: &'static PluginType, faults: &mut Faults) -> Option<Policy> {
+    let Status::Now(keys) = kind.status else { return None };
+    let parameters = view.below("parameters", keys);
+    if !view.has("parameters") {
+        // An absent object is not walked, so what it must hold is asked for here.
+        let missing = keys.iter().filter(|key| key.required);
+        for key in missing {
+            let message = format!("missing: {} is required", key.kind.expects());
+            faults.add(&parameters.path_of(key.name), view.at(), message);
+        }
+    }
+    Policy::read(kind, &parameters, faults)
+}
+
+fn wrong_role(path: &str, at: &At, name: &str, kind: &PluginType, role: Role, faults: &mut Faults) {
+    let (article, is, wanted) = (kind.role.article(), kind.role.noun(), role.noun());
+    let message = format!("{} is {article} {is}, a {wanted} is needed here", quoted(name));
+    faults.add(path, at, message);
+}
