@@ -13,12 +13,9 @@ DEMO ?= replay
 LOOM_DIR := target/loom
 # Seconds after which `make loom` gives up: bounds that do not fit are to be split, not waited for.
 LOOM_SECONDS ?= 480
-# Preemptions explored: CI, and when there is time.
-LOOM_BOUND ?= 2
-LOOM_DEEP_BOUND ?= 3
 
-loom_run = RUSTFLAGS="--cfg loom" LOOM_MAX_BRANCHES=100000 $(CARGO) test --profile loom \
-	--target-dir $(LOOM_DIR) -p bandgate-loom-tests
+# Each model names its own bounds; LOOM_DEEP=1 chooses the deeper one.
+loom_run = RUSTFLAGS="--cfg loom" $(CARGO) test --profile loom --target-dir $(LOOM_DIR) -p bandgate-loom-tests
 
 .PHONY: help tools demo test fmt clippy tidy bench loom loom-deep loom-planted doc clean
 
@@ -57,14 +54,14 @@ bench: tools ## criterion benchmarks, then the table of the README, peers in the
 	$(CARGO) run --release -p bandgate-benches --bin table
 
 loom: tools ## model-check the protocols, CI bounds
-	LOOM_MAX_PREEMPTIONS=$(LOOM_BOUND) timeout $(LOOM_SECONDS) bash -c '$(loom_run)' || { \
+	timeout $(LOOM_SECONDS) bash -c '$(loom_run)' || { \
 		[ $$? -ne 124 ] || echo "loom did not finish within $(LOOM_SECONDS) s: split the slow model" >&2; exit 1; }
 
-loom-deep: tools ## the same with one preemption more (up to hours)
-	LOOM_MAX_PREEMPTIONS=$(LOOM_DEEP_BOUND) $(loom_run)
+loom-deep: tools ## the same with the deeper bounds (up to hours)
+	LOOM_DEEP=1 $(loom_run)
 
 loom-planted: tools ## every model must find the bug planted for it
-	loom-tests/planted.sh
+	CARGO_TARGET_DIR="$(CURDIR)/$(LOOM_DIR)" loom-tests/planted.sh
 
 doc: tools ## the documentation, warnings are errors
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps
