@@ -22,7 +22,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("route", &["slab"]),
     ("notify", &["slab", "ring"]), // completions leave by the rings
     ("config", &[]),
-    ("shard", &["ring", "slab", "queue", "select", "admit", "route", "notify"]),
+    // config: the table of names through which a pool's flows are interned
+    ("shard", &["ring", "slab", "queue", "select", "admit", "route", "notify", "config"]),
     ("engine", &["ring", "slab", "queue", "select", "admit", "route", "notify", "shard", "config"]),
     ("replica", ABOVE_ENGINE),
     ("observe", ABOVE_ENGINE),
