@@ -1,1 +1,155 @@
-//! `design`.
+//! How the engine is built: who owns which memory, which access pairs with which, and what was decided against what.
+//!
+//! This module holds no code. It stands beside the code so that its links break when the code moves.
+//!
+//! # The path
+//!
+//! ```text
+//!  submit ──► ring ──► queue ──► select ──► admit ──► notify ──► … the host runs it … ──► release
+//!    │                 bands     band       word                                            │
+//!    │                 flows     flow       caps                                            │
+//!    │                           request                                                    │
+//!    └── fast path: nobody who could run waits and everything has room:                     │
+//!        one compare-and-swap on the pool's word, on the caller's thread ◄──────────────────┘
+//!                                        a release gives the slot to whom the policy names, never to a racer
+//!
+//!  keeper (or the host's poll, or a shard's thread):  scheduler ring ──► pool ──► turn(now, budget)
+//!                                                     timer wheels  ──► expiry as a command of the pool
+//! ```
+//!
+//! The folders of `core/src` are the stages of this picture, from left to right. A stage imports no other stage;
+//! `shard` composes them and `engine` is the front door. The order of dependency is written as a table in
+//! `core/tests/tidy`, and is checked there.
+//!
+//! # Who owns which memory
+//!
+//! "LOCK" is the lowest bit of a pool's word. It is only ever tried, never waited for: who fails to get it leaves a
+//! command and goes. Whatever belongs to LOCK is plain memory, reached through the one cell that the holder opens.
+//!
+//! | memory | owner | others may |
+//! | --- | --- | --- |
+//! | pool word | nobody; while LOCK is set only its holder changes it | read; compare-and-swap from a value without LOCK |
+//! | reserves, one a band | LOCK | read, between two looks at the word's epoch |
+//! | command ring | its head: LOCK; a cell: its pusher from claim to stamp, then LOCK | push; compare tail with head |
+//! | urgent list, its nodes | the list: whoever takes it whole under LOCK; a node's link: who made its bits non-zero | put bits, add to an owed count |
+//! | entry, plain part (request, deadline, links, cost) | its maker until it is pushed, then LOCK, until the index is free again | nothing |
+//! | entry, state word | LOCK | read, to poll an outcome |
+//! | waker cell of an entry | the `atomic-waker` protocol | register (the waiting task), wake (after the unlock) |
+//! | lanes, heaps, caps, credits, virtual times, counters | LOCK | nothing; live views are copied out by the holder |
+//! | timer wheel of a pool | LOCK | read the published next deadline |
+//! | free slab indices, cached | LOCK of the pool that cached them | nothing |
+//! | free slab indices, shared | nobody: a tagged list | take and give in batches |
+//! | completion ring | its tail: the thread that delivers; its head: the host's queue | read the other's end |
+//! | flow rows (name, pool, caps) | written once at interning, before the index is given out | read |
+//! | scheduler ring | pusher of the cell; one popper at a time | set the pool's flag by swap |
+//!
+//! Nothing is reclaimed while the engine lives: entries and rows are reused under generations, so a stale name is a
+//! status code and never a dangling pointer.
+//!
+//! # Orderings
+//!
+//! The protocol was model-checked before it was written here; `loom-tests` repeats that on these very types. A
+//! weaker ordering than the one given is a fault, a stronger one costs time.
+//!
+//! | word | written by | read by | ordering | pairs with, and why |
+//! | --- | --- | --- | --- | --- |
+//! | pool word, taking LOCK | any caller | - | CAS Acquire | the last unlock and every fast release: the new holder sees all plain state and the slots given back |
+//! | pool word, unlock | the holder | everyone | store Release, then `fence(SeqCst)` | a store suffices, since nobody else writes while LOCK is set; the fence stands between "I am out" and "did anybody leave something" |
+//! | pool word, fast admit | any caller | - | load Acquire, CAS Acquire | load: the reserves read next are as new as the epoch seen; CAS: the release that made the slot free |
+//! | pool word, fast release | any caller | - | load Relaxed, CAS Release | whoever takes the slot, or LOCK, next |
+//! | reserve of a band | the holder | fast admit | Relaxed both | valid only if the CAS finds the same epoch, which the unlock published |
+//! | ring tail | pushers | pushers, fast admit | CAS Relaxed, load Relaxed | publishes nothing; the stamp does |
+//! | ring cell stamp | its pusher | the holder | Release, Acquire | the argument of the command. After a push: `fence(SeqCst)`, then one more try for LOCK; it meets the unlock's fence, so the pusher finds LOCK clear or the holder finds the stamp |
+//! | ring head | the holder | pushers, fast admit | Release, Acquire | a pusher may reuse the cell; a fast admit that sees an empty ring also sees what the drained commands did |
+//! | urgent list head | posters, the holder | the holder | CAS Release, swap Acquire | the node's link |
+//! | node: asked bits | posters, the holder | both | CAS AcqRel, swap AcqRel | changed from both sides, so by read-modify-write on both: who finds zero links the node, and the link is read before the bits are taken |
+//! | node: owed count | releasing threads, the holder | both | `fetch_add` AcqRel, swap AcqRel | as above; a load and a store would lose a release |
+//! | marks RESIZE, GATE, RECALL, MAIL | any thread, the holder | both | as the asked bits | the value beside a mark is stored before the mark is set; the last one wins |
+//! | entry state | the holder | a polling host | Release, Acquire | what a poller reads of the outcome |
+//! | next deadline of a pool | the holder | keeper | Release, Acquire | a sleeping keeper is woken when it grows nearer |
+//! | `queued` flag | scheduling and popping threads | both | swap AcqRel | set after the unlock, cleared after the pop and before trying LOCK, so a pool with work is never absent from the ring and never in it twice |
+//! | `parked` flag | keeper, scheduling threads | both | swap AcqRel, `fence(SeqCst)` on both sides | the keeper announces and then looks, the other publishes and then looks: one of them sees the other |
+//! | free list head (index and tag) | threads that lost LOCK, refilling holders | both | CAS AcqRel, load Acquire | the links of the batch; the tag makes an old head fail |
+//! | completion ring ends | one writer each | the other | Release, Acquire | the completion, and the room for the next |
+//!
+//! `SeqCst` appears only as a fence, and only in those places where one thread stores and then loads what another
+//! loads after storing. There, no pair of acquire and release is enough.
+//!
+//! # Decisions, and what was rejected
+//!
+//! ## One owner and one word a pool
+//! A pool is the unit of exactness: one limit, one order. Its word carries the free slots, the number of waiters and
+//! the lock together, so that one compare-and-swap can say "there is room, and nobody is being overtaken".
+//! *Rejected:* a queue per core with stealing: each core is fair and the pool is not. A semaphore beside a queue: a
+//! newcomer takes the slot between the two. A task that owns the state: two context switches a request.
+//!
+//! ## The word is a type of our own
+//! `PoolWord` is a newtype over the facade's `AtomicU64`, with the fields and the legal transitions as its methods.
+//! *Rejected:* the `atomic` crate's `Atomic<T>`. It names the standard library's atomics itself, so the loom models
+//! would run a look-alike and prove nothing about what ships.
+//!
+//! ## Free slab indices are cached under LOCK
+//! Each pool keeps a stack of free indices in its plain memory and refills it in batches from a shared list whose
+//! head carries a tag. Only a caller that lost the lock, and so must make its entry before it owns anything, goes to
+//! the shared list.
+//! *Rejected:* caches per thread. They need thread-local storage on the path, strand indices in threads that sleep,
+//! and need a destructor that runs at thread exit inside a host that we do not control.
+//!
+//! ## A timer wheel a pool
+//! Only the holder of a pool's lock changes its entries, so only that holder can arm, disarm and fire their
+//! deadlines. Each pool therefore has its wheel, publishes its next deadline, and the keeper sleeps to the least of them.
+//! *Rejected:* one wheel a shard. Every insertion would need a second owner, and every expiry would have to ask
+//! whether its entry is still the same.
+//!
+//! ## Marks are bits of the pool's node on the urgent list
+//! A changed size, a changed gate, a recall of ceiling units and mail are announced by a bit in the pool's own node,
+//! and the node stands on the same list as cancels and releases. So the look after an unlock is two loads: the stamp
+//! of the next cell, and the head of the urgent list.
+//! *Rejected:* a word of marks, which is a third load on every unlock; and bits in the pool's word, which the holder's
+//! plain store at the unlock would wipe.
+//!
+//! ## A Rust permit borrows
+//! `Permit<'_>` borrows the handle of its pool, `OwnedPermit` holds a reference count. The borrow costs nothing, and a
+//! count shared by all callers would be a second contended line on a path whose floor is one compare-and-swap.
+//! *Rejected:* reference counts in every permit; and a raw pointer in it, which the borrow checker could not defend.
+//!
+//! ## First come, first served among flows: lanes in a packed heap
+//! A lane is one (flow, band) with something waiting. A packed 4-ary heap orders the lanes by the arrival of their
+//! first request: key and index in one `u64`. A lane that may not run because a cap is full leaves the heap and is parked
+//! at whoever capped it, its flow or its tenant; the release that makes room puts it back.
+//! *Rejected:* one list of all requests, in which every decision walks over what is capped; and leaving capped lanes in
+//! the heap, which makes a decision as slow as there are capped tenants.
+//!
+//! ## What the band policy counts
+//! A grant made under LOCK is recorded by the band policy, even if nobody waited. A fast admit that looked at the
+//! pool's limit alone is not: it happened because nobody competed, and counting it would need a second shared word.
+//! *Rejected:* counting everything, which doubles the cost of the uncontended path; counting only grants under
+//! contention, which would need "contention" defined for callers that overlap.
+//!
+//! ## Refused by name
+//! `activeBands: busy`, the sigmoid holdback and the other policies of later versions are refused with their path and
+//! the word "not yet", not ignored.
+//! *Rejected:* accepting and ignoring unknown policies. A configuration that loads is one that is obeyed.
+//!
+//! ## Waker cells are `atomic-waker`
+//! Registering a waker against a concurrent wake is a protocol of its own with a proven small crate.
+//! *Rejected:* writing it again; and a mutex around the waker, which blocks a host's thread inside a poll.
+//!
+//! ## Completions carry their permits
+//! What a completion ring delivers is the permit itself, by value. So the entry is freed at the grant, and the slab
+//! bounds those who wait, not those who run.
+//! *Rejected:* delivering a ticket to be redeemed. The entry would have to live until the host comes back, and a slow
+//! host could fill the slab with requests that already run.
+//!
+//! ## Lock first, ring on failure
+//! An uncontended caller does its work itself, with everything in cache; the ring is only for those who found the lock
+//! taken, and they never wait for it.
+//! *Rejected:* ring first (every call pays two hand-overs); spinning for the lock (a descheduled holder stops the host).
+//!
+//! ## The unlock has a fence
+//! *Rejected for now:* the form without a fence that uses `membarrier`. It is faster when nobody competes and has a
+//! microsecond of tail when callers hammer, because losers wait for holders.
+//!
+//! ## Exact integers
+//! Weights, virtual times and scores are integers, and fractions are compared in 128 bits. No float decides who is
+//! next, so that a replay, a test and production agree to the last grant.

@@ -1,5 +1,7 @@
 //! Plain types every stage shares: limits, indices, the description of a pool.
 
+#![forbid(unsafe_code)]
+
 pub mod chunked;
 pub mod policy;
 pub mod settings;
