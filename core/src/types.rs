@@ -20,6 +20,6 @@ pub type BandMask = u64;
 
 /// A mask with the lowest `n` bits set (`n` up to 64).
 #[inline]
-pub const fn first_bands(n: u32) -> BandMask {
+pub const fn first_bands(n: usize) -> BandMask {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }

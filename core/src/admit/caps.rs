@@ -26,7 +26,7 @@ pub enum Room {
 pub struct FlowRow {
     /// Tokens charged so far, at admission and corrected by `settle`.
     pub served: u64,
-    /// Tenant row it belongs to.
+    /// Row in which its tenant is counted.
     pub tenant: u32,
     /// Requests running.
     pub running: u32,
@@ -36,7 +36,7 @@ pub struct FlowRow {
     pub weight: u32,
 }
 
-/// One tenant.
+/// One tenant, counted in the row of its first flow.
 #[derive(Clone, Copy, Debug)]
 pub struct TenantRow {
     /// Tokens charged so far to all its keys.
@@ -51,6 +51,14 @@ pub struct TenantRow {
     pub group: u32,
 }
 
+/// A flow, and the tenant if this is its first flow: most tenants have one key, and touch one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Row {
+    flow: FlowRow,
+    tenant: TenantRow,
+}
+
 /// What came free with a release: whose waiters may run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freed {
@@ -63,63 +71,45 @@ pub struct Freed {
 /// The rows of one pool, in chunks: adding one copies none of the others.
 #[derive(Debug)]
 pub struct Caps {
-    flows: Chunked<FlowRow>,
-    tenants: Chunked<TenantRow>,
-    flow_count: u32,
-    tenant_count: u32,
+    rows: Chunked<Row>,
+    count: u32,
 }
 
 impl Caps {
-    /// No rows yet, at most `max_flows` of each kind later.
+    /// No rows yet, at most `max_flows` later.
     pub fn new(max_flows: u32) -> Self {
         let flow = FlowRow { served: 0, tenant: NONE, running: 0, cap: UNCAPPED, weight: 0 };
         let tenant = TenantRow { served: 0, running: 0, cap: UNCAPPED, weight: 0, group: 0 };
-        Self {
-            flows: Chunked::new(max_flows, 1, flow),
-            tenants: Chunked::new(max_flows, 1, tenant),
-            flow_count: 0,
-            tenant_count: 0,
-        }
+        Self { rows: Chunked::new(max_flows, 1, Row { flow, tenant }), count: 0 }
     }
 
-    /// Adds a tenant, returns its index. Interning only: allocates once per 1,024 rows.
-    pub fn add_tenant(&mut self, cap: u32, weight: u32, group: u32) -> u32 {
-        let index = self.tenant_count;
-        self.tenants.ensure(index);
-        *self.tenants.get_mut(index, 0) = TenantRow { served: 0, running: 0, cap, weight, group };
-        self.tenant_count += 1;
+    /// Adds a flow of a tenant that has one already, by its index; returns the flow's. Interning only:
+    /// allocates once per 1,024 rows.
+    pub fn add_flow(&mut self, tenant: u32, cap: u32, weight: u32) -> u32 {
+        let index = self.count;
+        self.rows.ensure(index);
+        self.rows.get_mut(index, 0).flow = FlowRow { served: 0, tenant, running: 0, cap, weight };
+        self.count += 1;
         index
     }
 
-    /// Adds a flow of a tenant, returns its index. Interning only, as [`Caps::add_tenant`].
-    pub fn add_flow(&mut self, tenant: u32, cap: u32, weight: u32) -> u32 {
-        let index = self.flow_count;
-        self.flows.ensure(index);
-        *self.flows.get_mut(index, 0) = FlowRow { served: 0, tenant, running: 0, cap, weight };
-        self.flow_count += 1;
+    /// Adds a tenant with its first flow; both have the index returned. Interning only.
+    pub fn add_tenant(&mut self, tenant: TenantRow, cap: u32, weight: u32) -> u32 {
+        let index = self.add_flow(self.count, cap, weight);
+        self.rows.get_mut(index, 0).tenant = tenant;
         index
     }
 
     /// The row of a flow.
     #[inline(always)]
     pub fn flow(&self, flow: u32) -> Option<&FlowRow> {
-        (flow < self.flow_count).then(|| self.flows.get(flow, 0))
+        (flow < self.count).then(|| &self.rows.get(flow, 0).flow)
     }
 
     /// The row of a tenant.
     #[inline(always)]
     pub fn tenant(&self, tenant: u32) -> Option<&TenantRow> {
-        (tenant < self.tenant_count).then(|| self.tenants.get(tenant, 0))
-    }
-
-    #[inline(always)]
-    fn flow_mut(&mut self, flow: u32) -> Option<&mut FlowRow> {
-        (flow < self.flow_count).then(|| self.flows.get_mut(flow, 0))
-    }
-
-    #[inline(always)]
-    fn tenant_mut(&mut self, tenant: u32) -> Option<&mut TenantRow> {
-        (tenant < self.tenant_count).then(|| self.tenants.get_mut(tenant, 0))
+        (tenant < self.count).then(|| &self.rows.get(tenant, 0).tenant)
     }
 
     /// The tenant of a flow, [`NONE`] for the anonymous flow.
@@ -148,51 +138,63 @@ impl Caps {
             .is_some_and(|row| row.cap == 0 || self.tenant(row.tenant).is_some_and(|t| t.cap == 0))
     }
 
-    /// Takes one of each and charges the cost. The caller has seen [`Room::Yes`].
-    #[inline]
-    pub fn take(&mut self, flow: u32, cost: u32) {
-        let Some(row) = self.flow_mut(flow) else { return };
-        debug_assert!(row.running < row.cap, "key cap exceeded");
-        row.running += 1;
-        row.served = row.served.saturating_add(u64::from(cost));
-        let tenant = row.tenant;
-        if let Some(tenant) = self.tenant_mut(tenant) {
-            debug_assert!(tenant.running < tenant.cap, "tenant cap exceeded");
-            tenant.running += 1;
-            tenant.served = tenant.served.saturating_add(u64::from(cost));
+    /// Takes one of each and charges the cost if both have room.
+    #[inline(always)]
+    pub fn try_take(&mut self, flow: u32, cost: u32) -> bool {
+        if flow >= self.count {
+            return true;
         }
+        let &FlowRow { tenant, running, cap, .. } = &self.rows.get(flow, 0).flow;
+        let counted = &mut self.rows.get_mut(tenant, 0).tenant;
+        let has_room = running < cap && counted.running < counted.cap;
+        if has_room {
+            counted.running += 1;
+            counted.served = counted.served.saturating_add(u64::from(cost));
+            let row = &mut self.rows.get_mut(flow, 0).flow;
+            row.running += 1;
+            row.served = row.served.saturating_add(u64::from(cost));
+        }
+        has_room
+    }
+
+    /// Takes one of each and charges the cost. The caller has seen [`Room::Yes`].
+    #[inline(always)]
+    pub fn take(&mut self, flow: u32, cost: u32) {
+        let has_room = self.try_take(flow, cost);
+        debug_assert!(has_room, "cap exceeded");
     }
 
     /// Gives `count` of each back.
-    #[inline]
+    #[inline(always)]
     pub fn give(&mut self, flow: u32, count: u32) -> Freed {
-        let mut freed = Freed::default();
-        let Some(row) = self.flow_mut(flow) else { return freed };
-        debug_assert!(row.running >= count, "released more than ran");
-        freed.flow = row.running >= row.cap;
-        row.running = row.running.saturating_sub(count);
-        freed.flow &= row.running < row.cap;
-        let tenant = row.tenant;
-        if let Some(tenant) = self.tenant_mut(tenant) {
-            debug_assert!(tenant.running >= count, "released more than ran");
-            freed.tenant = tenant.running >= tenant.cap;
-            tenant.running = tenant.running.saturating_sub(count);
-            freed.tenant &= tenant.running < tenant.cap;
+        if flow >= self.count {
+            return Freed::default();
         }
-        freed
+        let row = &mut self.rows.get_mut(flow, 0).flow;
+        debug_assert!(row.running >= count, "released more than ran");
+        let was_full = row.running >= row.cap;
+        row.running = row.running.saturating_sub(count);
+        let (has_room, home) = (row.running < row.cap, row.tenant);
+        let tenant = &mut self.rows.get_mut(home, 0).tenant;
+        debug_assert!(tenant.running >= count, "released more than ran");
+        let tenant_was_full = tenant.running >= tenant.cap;
+        tenant.running = tenant.running.saturating_sub(count);
+        Freed { flow: was_full && has_room, tenant: tenant_was_full && tenant.running < tenant.cap }
     }
 
     /// Corrects the charge from the estimate to what was really used.
     pub fn settle(&mut self, flow: u32, charged: u32, actual: u32) {
+        if flow >= self.count {
+            return;
+        }
         let correct = |served: u64| {
             served.saturating_sub(u64::from(charged)).saturating_add(u64::from(actual))
         };
-        let Some(row) = self.flow_mut(flow) else { return };
+        let row = &mut self.rows.get_mut(flow, 0).flow;
         row.served = correct(row.served);
-        let tenant = row.tenant;
-        if let Some(tenant) = self.tenant_mut(tenant) {
-            tenant.served = correct(tenant.served);
-        }
+        let home = row.tenant;
+        let tenant = &mut self.rows.get_mut(home, 0).tenant;
+        tenant.served = correct(tenant.served);
     }
 }
 
@@ -203,8 +205,9 @@ mod tests {
     #[test]
     fn caps_of_key_and_tenant_are_taken_together_and_say_whose_waiters_may_run() {
         let mut caps = Caps::new(8);
-        let tenant = caps.add_tenant(2, 100, 0);
-        let a = caps.add_flow(tenant, 1, 100);
+        let tenant = TenantRow { served: 0, running: 0, cap: 2, weight: 100, group: 0 };
+        let a = caps.add_tenant(tenant, 1, 100);
+        let tenant = a;
         let b = caps.add_flow(tenant, UNCAPPED, 100);
         caps.take(a, 10);
         assert_eq!((caps.room(a), caps.room(b)), (Room::FlowFull, Room::Yes));

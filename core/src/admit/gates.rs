@@ -8,7 +8,7 @@ use super::ceiling::{Ceilings, ceilings, eligible};
 use super::saturation::{ThresholdSlots, Thresholds, limit};
 use super::word::PoolGate;
 use crate::types::policy::{BandSelection, Holdback, Reading};
-use crate::types::{BandMask, MAX_BANDS};
+use crate::types::{BandMask, MAX_BANDS, first_bands};
 
 /// Ceilings, limits and thresholds of one pool. Plain memory under LOCK.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct BandGates {
     limits: [u32; MAX_BANDS],
     /// The saturation the host set, as what it means: open bands, side of the thresholds.
     gauge: Option<(BandMask, Reading)>,
+    /// How many bands were open at the last look.
+    open: usize,
     /// WFQ thresholds; absent: strict.
     thresholds: Option<(Thresholds, ThresholdSlots)>,
 }
@@ -40,7 +42,8 @@ impl BandGates {
                 Some((thresholds, thresholds.limits(slots)))
             }
         };
-        let mut gates = Self { ceilings: swept, limits: [0; MAX_BANDS], gauge: None, thresholds };
+        let mut gates =
+            Self { ceilings: swept, limits: [0; MAX_BANDS], gauge: None, open: 0, thresholds };
         gates.resize(slots);
         gates
     }
@@ -68,17 +71,24 @@ impl BandGates {
         });
     }
 
-    /// Bands that are not gated while `running` requests run.
+    /// Bands that are not gated while `running` requests run. Limits never rise as priority falls, so the
+    /// open bands are the first ones; how many is followed from the last answer, since `running` moves by
+    /// one.
     #[inline(always)]
-    pub fn eligible(&self, running: u32) -> BandMask {
+    pub fn eligible(&mut self, running: u32) -> BandMask {
         if let Some((open, _)) = self.gauge {
             return open;
         }
-        let mut mask = 0;
-        for (band, &limit) in self.limits.iter().take(self.ceilings.len()).enumerate() {
-            mask |= u64::from(running < limit) << band;
+        let bands = self.ceilings.len();
+        let mut open = self.open;
+        while open < bands && running < self.limits[open % MAX_BANDS] {
+            open += 1;
         }
-        mask
+        while open > 0 && running >= self.limits[(open - 1) % MAX_BANDS] {
+            open -= 1;
+        }
+        self.open = open;
+        first_bands(open)
     }
 
     /// Which side of the WFQ thresholds the pool is on, `running` counted after the dispatch.
@@ -111,7 +121,7 @@ mod tests {
         let holdback =
             Holdback::Explicit { ceilings: vec![(20, 1.0), (10, 0.7), (0, 0.3)], default: None };
         for slots in [1, 2, 3, 10, 100, 997] {
-            let gates = BandGates::new(&holdback, &BandSelection::Strict, &[20, 10, 0], slots);
+            let mut gates = BandGates::new(&holdback, &BandSelection::Strict, &[20, 10, 0], slots);
             for running in 0..=slots {
                 let free = i64::from(slots) - i64::from(running);
                 for band in 0..3 {

@@ -202,6 +202,11 @@ impl PoolGate {
         PoolWord(self.word.load(Ordering::Relaxed))
     }
 
+    /// Whether a holder panicked.
+    pub fn is_dead(&self) -> bool {
+        self.peek().has(PoolWord::DEAD)
+    }
+
     /// Takes LOCK, or says who has it. Lock-free: a lost CAS means a pool-only step of another won.
     #[inline(always)]
     pub fn try_lock(&self) -> TryLock {

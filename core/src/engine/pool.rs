@@ -230,25 +230,17 @@ impl Pool {
         queue: impl Into<QueueRef<'q>>,
         tag: u64,
     ) -> Result<Submitted<'_>, Reason> {
-        let queue = queue.into();
         let mut submission = self.submission(request)?;
-        if submission.flow == NONE && self.shard().admit_fast(self.core(), request.band) {
-            return Ok(Submitted::Granted(self.permit(request.flow, request.cost, Admitted::Fast)));
-        }
-        submission.queue = queue.reserve(self)?;
+        submission.queue = queue.into().name();
         submission.tag = tag;
         match self.shard().submit(self.core(), &submission) {
             Answer::Queued { idx, generation } => {
                 Ok(Submitted::Queued(Ticket { pool: self.id, idx, generation }))
             }
             Answer::Granted => {
-                queue.unreserve(self);
                 Ok(Submitted::Granted(self.permit(request.flow, request.cost, Admitted::Fast)))
             }
-            Answer::Rejected(reason) => {
-                queue.unreserve(self);
-                Err(reason)
-            }
+            Answer::Rejected(reason) => Err(reason),
             _ => Err(Reason::Busy),
         }
     }

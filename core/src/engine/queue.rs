@@ -71,18 +71,14 @@ pub struct Completion<'q> {
 /// The submitting half of a [`CompletionQueue`], for other threads.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueRef<'q> {
-    core: &'q QueueCore,
     name: u32,
+    _queue: PhantomData<&'q QueueCore>,
 }
 
 impl QueueRef<'_> {
-    pub(super) fn reserve(&self, pool: &Pool) -> Result<u32, Reason> {
-        let reserved = self.core.ring(pool.id() as usize).reserve();
-        if reserved { Ok(self.name) } else { Err(Reason::Busy) }
-    }
-
-    pub(super) fn unreserve(&self, pool: &Pool) {
-        self.core.ring(pool.id() as usize).unreserve();
+    #[inline(always)]
+    pub(super) const fn name(self) -> u32 {
+        self.name
     }
 }
 
@@ -118,19 +114,23 @@ impl CompletionQueue {
 
     /// The half other threads submit with.
     pub fn submitter(&self) -> QueueRef<'_> {
-        QueueRef { core: self.core(), name: self.name }
+        QueueRef { name: self.name, _queue: PhantomData }
     }
 
     /// The next outcome, pool by pool in turn; `None`: none is there now. Wait-free per pool.
     pub fn poll(&self) -> Option<Completion<'_>> {
         let count = self.pools.len();
-        for step in 0..count {
-            let at = (self.cursor.get() + step) % count;
+        let core = self.core();
+        let mut at = self.cursor.get();
+        for _ in 0..count {
             // SAFETY: the queue is not Sync, so this is the ring's one consumer.
-            if let Some(record) = unsafe { self.core().ring(at).pop() } {
-                self.cursor.set((at + 1) % count);
+            let record = unsafe { core.ring(at).pop() };
+            let next = if at + 1 == count { 0 } else { at + 1 };
+            if let Some(record) = record {
+                self.cursor.set(next);
                 return Some(self.completion(at, record));
             }
+            at = next;
         }
         None
     }

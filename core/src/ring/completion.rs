@@ -26,6 +26,8 @@ use crate::sync::{AtomicU64, Backoff, Ordering, UnsafeCell, planted};
 /// What only the consumer touches.
 struct Consumer {
     head: AtomicU64,
+    /// Places taken out and not given back yet.
+    freed: UnsafeCell<u64>,
     /// The last `tail` the consumer saw: it reads the producer's line only when this is used up.
     tail_seen: UnsafeCell<u64>,
 }
@@ -56,6 +58,7 @@ impl<T> CompletionRing<T> {
             tail: CachePadded::new(AtomicU64::new(0)),
             consumer: CachePadded::new(Consumer {
                 head: AtomicU64::new(0),
+                freed: UnsafeCell::new(0),
                 tail_seen: UnsafeCell::new(0),
             }),
             slots: (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
@@ -69,30 +72,51 @@ impl<T> CompletionRing<T> {
         &self.slots[(position & (self.capacity - 1)) as usize]
     }
 
+    /// Places a holder reserves ahead, and a consumer gives back, at a time: one read-modify-write for
+    /// many. 1 in a small ring, where every place counts.
+    #[inline]
+    pub const fn batch(&self) -> u64 {
+        let part = self.capacity / 16;
+        if part > 32 {
+            32
+        } else if part == 0 {
+            1
+        } else {
+            part
+        }
+    }
+
     /// Reserves a place for one later [`push`](Self::push); `false` if all are reserved or filled.
     /// Lock-free; any thread.
     #[must_use]
     pub fn reserve(&self) -> bool {
+        self.reserve_up_to(1) == 1
+    }
+
+    /// Reserves up to `wanted` places, as many as there are; how many. Lock-free; any thread.
+    #[must_use]
+    pub fn reserve_up_to(&self, wanted: u64) -> u64 {
         let mut backoff = Backoff::new();
         // ORDERING: Relaxed. Only a guess for the CAS below.
         let mut n = self.reserved.load(Ordering::Relaxed);
         let take = if planted!("completion") { Ordering::Relaxed } else { Ordering::Acquire };
         while n < self.capacity {
+            let got = wanted.min(self.capacity - n);
             // ORDERING: Acquire pairs with the Release in `pop`: the consumer is done with the place.
-            match self.reserved.compare_exchange_weak(n, n + 1, take, Ordering::Relaxed) {
-                Ok(_) => return true,
+            match self.reserved.compare_exchange_weak(n, n + got, take, Ordering::Relaxed) {
+                Ok(_) => return got,
                 Err(now) => n = now,
             }
             backoff.snooze();
         }
-        false
+        0
     }
 
-    /// Gives a reservation back that will not be used. Wait-free; any thread.
-    pub fn unreserve(&self) {
+    /// Gives `n` reservations back that will not be used. Wait-free; any thread.
+    pub fn unreserve(&self, n: u64) {
         // ORDERING: Relaxed. It hands no slot over, and as an RMW keeps earlier Releases visible.
-        let before = self.reserved.fetch_sub(1, Ordering::Relaxed);
-        debug_assert!(before > 0, "unreserve without a reservation");
+        let before = self.reserved.fetch_sub(n, Ordering::Relaxed);
+        debug_assert!(before >= n, "unreserve without a reservation");
     }
 
     /// Fills a reserved place. Cannot fail. Wait-free.
@@ -134,6 +158,8 @@ impl<T> CompletionRing<T> {
             *seen != head
         });
         if !filled {
+            // Nothing left to come: what was taken out is given back now, whatever the batch.
+            self.give_back(0, 1);
             return None;
         }
         let value = self.slot(head).with_mut(|slot| {
@@ -142,11 +168,25 @@ impl<T> CompletionRing<T> {
             // SAFETY: `tail` was beyond it, so it was filled; `head` moves on, so it is read once.
             unsafe { slot.assume_init_read() }
         });
-        // ORDERING: Relaxed; the release below gives the slot back.
+        // ORDERING: Relaxed; the release in `give_back` gives the slot back.
         self.consumer.head.store(head + 1, Ordering::Relaxed);
-        // ORDERING: Release pairs with the Acquire in `reserve`: our read of the slot comes first.
-        self.reserved.fetch_sub(1, Ordering::Release);
+        self.give_back(1, self.batch());
         Some(value)
+    }
+
+    /// Counts `more` places taken out, and gives them back once there are `batch`. Consumer only.
+    #[inline]
+    fn give_back(&self, more: u64, batch: u64) {
+        let freed = self.consumer.freed.with_mut(|freed| {
+            // SAFETY: only the consumer touches `freed`, and our caller is the only one.
+            let freed = unsafe { &mut *freed };
+            *freed += more;
+            if *freed >= batch { core::mem::take(freed) } else { 0 }
+        });
+        if freed > 0 {
+            // ORDERING: Release pairs with the Acquire in `reserve_up_to`: our reads of the slots first.
+            self.reserved.fetch_sub(freed, Ordering::Release);
+        }
     }
 
     /// Places there are.
@@ -228,7 +268,7 @@ mod tests {
     fn an_unused_reservation_can_be_given_back() {
         let ring = CompletionRing::<u8>::new(1);
         assert!(ring.reserve());
-        ring.unreserve();
+        ring.unreserve(1);
         assert!(ring.reserve());
         assert!(!ring.reserve());
     }

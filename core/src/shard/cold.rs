@@ -1,14 +1,15 @@
 //! Cold calls that wait for LOCK: interning, completion queues, exact views. Never on the path.
 
 use super::Shard;
-use super::completions::QueueName;
+use super::completions::{OpenQueue, QueueName};
 use super::pool::{PoolCore, PoolState, PoolStats};
+use crate::admit::caps::TenantRow;
 use crate::admit::word::{PoolWord, TryLock};
 use crate::clock::Now;
 use crate::config::flows::{NewFlow, RowSpec};
 use crate::error::Reason;
 use crate::sync::{Ordering, fence, yield_now};
-use crate::types::{NONE, TURN_BUDGET};
+use crate::types::TURN_BUDGET;
 
 /// A pool at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +60,17 @@ impl Shard {
     /// Makes the rows of a new flow; answers its tenant's and its own index.
     pub(crate) fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<(u32, u32), Reason> {
         self.locked(pool, |st, _| {
-            let tenant = new.tenant.unwrap_or_else(|RowSpec { cap, weight }| {
-                st.caps.add_tenant(cap, weight, new.group)
-            });
-            let flow = st.caps.add_flow(tenant, new.flow.cap, new.flow.weight);
+            let RowSpec { cap, weight } = new.flow;
+            let (flow, tenant) = match new.tenant {
+                Ok(tenant) => (st.caps.add_flow(tenant, cap, weight), tenant),
+                Err(spec) => {
+                    let (served, running, group) = (0, 0, new.group);
+                    let row =
+                        TenantRow { served, running, cap: spec.cap, weight: spec.weight, group };
+                    let flow = st.caps.add_tenant(row, cap, weight);
+                    (flow, flow)
+                }
+            };
             st.queues.add_flow(flow, tenant);
             pool.add_flow_node(flow);
             (tenant, flow)
@@ -71,13 +79,20 @@ impl Shard {
 
     /// Lets a completion queue receive from a pool.
     pub(crate) fn open_queue(&self, pool: &PoolCore, name: u32) {
+        let open = OpenQueue { name, places: 0 };
         // A dead pool completes nothing any more: not opening it is right.
-        let _dead = self.locked(pool, |st, _| st.open_queues[QueueName::slot(name)] = name);
+        let _dead = self.locked(pool, |st, _| st.open_queues[QueueName::slot(name)] = open);
     }
 
     /// Ends it: whoever still waits for that queue gives its grant to the next waiter.
     pub(crate) fn close_queue(&self, pool: &PoolCore, name: u32) {
-        let _dead = self.locked(pool, |st, _| st.open_queues[QueueName::slot(name)] = NONE);
+        let slot = QueueName::slot(name);
+        let taken = |st: &mut PoolState, _| {
+            core::mem::replace(&mut st.open_queues[slot], OpenQueue::NONE).places
+        };
+        if let (Ok(places), Some(queue)) = (self.locked(pool, taken), self.queues.get(slot)) {
+            queue.ring(pool.engine_index()).unreserve(places.into());
+        }
     }
 
     /// The pool now; zeros for a dead one.

@@ -11,6 +11,7 @@ use crate::error::Reason;
 use crate::notify::doorbell::Doorbell;
 use crate::ring::completion::CompletionRing;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::types::NONE;
 
 /// Completion queues an engine may have at once.
 pub const MAX_QUEUES: usize = 64;
@@ -32,6 +33,20 @@ impl QueueName {
     pub const fn slot(name: u32) -> usize {
         (name & 63) as usize
     }
+}
+
+/// A completion queue as a pool's holder knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenQueue {
+    /// The queue's name, or `NONE`: the slot is not open here.
+    pub name: u32,
+    /// Places reserved ahead, so that a queued submit needs no read-modify-write of its own.
+    pub places: u32,
+}
+
+impl OpenQueue {
+    /// Not open.
+    pub const NONE: Self = Self { name: NONE, places: 0 };
 }
 
 /// One outcome, 32 bytes, as it lies in a ring.
@@ -148,5 +163,17 @@ fn fits_capacity(queue: &QueueCore, capacity: u32) -> bool {
 impl Default for Queues {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl super::Shard {
+    /// A batch of places in a pool's ring of a queue; 0: none is left.
+    pub(super) fn reserve_places(&self, pool: &super::pool::PoolCore, name: u32) -> u32 {
+        let queue = self.queues.get(QueueName::slot(name));
+        let reserved = queue.map_or(0, |queue| {
+            let ring = queue.ring(pool.engine_index());
+            ring.reserve_up_to(ring.batch())
+        });
+        u32::try_from(reserved).unwrap_or(0)
     }
 }

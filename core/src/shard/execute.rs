@@ -1,6 +1,7 @@
 //! The ways in: from the callers' side, what is tried, what is pushed and what is posted.
 
 use super::codes::{self, Node};
+use super::completions::QueueName;
 use super::hold::{Answer, Own, Session, Submission};
 use super::pool::{Marks, PoolCore};
 use super::{Decider, Shard};
@@ -28,9 +29,10 @@ impl Shard {
         if self.decider == Decider::Caller {
             match pool.gate.lock_within_backoff() {
                 TryLock::Ours(word) => {
-                    let now = Now::lazy(&self.clock);
-                    let mut session = Session::new(&now, TURN_BUDGET);
-                    return self.turn(pool, word, Own::Submit(*submission), &mut session);
+                    if self.admit_alone(pool, word, submission) {
+                        return Answer::Granted;
+                    }
+                    return self.turn_submit(pool, word, submission);
                 }
                 TryLock::Taken => {}
                 TryLock::Dead => return Answer::Rejected(Reason::Poisoned),
@@ -41,6 +43,24 @@ impl Shard {
 
     #[cold]
     fn submit_by_ring(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+        let ring = match submission.queue {
+            NONE => None,
+            name => {
+                self.queues.get(QueueName::slot(name)).map(|queue| queue.ring(pool.engine_index()))
+            }
+        };
+        // The place first: whatever is in the ring can be told its outcome.
+        if ring.is_some_and(|ring| !ring.reserve()) {
+            return Answer::Rejected(Reason::Busy);
+        }
+        let answer = self.push_submit(pool, submission);
+        if let (Answer::Rejected(_), Some(ring)) = (answer, ring) {
+            ring.unreserve(1);
+        }
+        answer
+    }
+
+    fn push_submit(&self, pool: &PoolCore, submission: &Submission) -> Answer {
         let Some((idx, generation)) = self.slab.take() else {
             return Answer::Rejected(Reason::QueueFull);
         };
@@ -63,6 +83,9 @@ impl Shard {
         }
         match pool.gate.lock_within_backoff() {
             TryLock::Ours(word) => {
+                if self.admit_alone(pool, word, submission) {
+                    return Answer::Granted;
+                }
                 let now = Now::lazy(&self.clock);
                 let mut session = Session::new(&now, TURN_BUDGET);
                 self.turn(pool, word, Own::Try(*submission), &mut session)
@@ -78,8 +101,23 @@ impl Shard {
         if flow == NONE && pool.gate.release() {
             return;
         }
-        let own = Own::Release { flow, charged, actual };
-        self.execute(pool, own, codes::release(flow, charged, actual), || {
+        if self.decider == Decider::Caller
+            && let TryLock::Ours(word) = pool.gate.lock_within_backoff()
+        {
+            if !self.release_alone(pool, word, flow, charged, actual) {
+                self.turn_release(pool, word, flow, charged, actual);
+            }
+            return;
+        }
+        self.leave_release(pool, flow, charged, actual);
+    }
+
+    #[cold]
+    fn leave_release(&self, pool: &PoolCore, flow: u32, charged: u32, actual: u32) {
+        if pool.gate.is_dead() {
+            return;
+        }
+        self.leave_word(pool, codes::release(flow, charged, actual), || {
             let node = pool.owed(flow);
             let id = if flow == NONE { Node::Pool } else { Node::Flow(flow) }.id();
             if node.owe(u64::from(actual.saturating_sub(charged))) {

@@ -8,6 +8,7 @@ mod decide;
 
 use arrayvec::ArrayVec;
 
+use super::completions::QueueName;
 use super::pool::{PoolCore, PoolState};
 use super::{Progress, Shard, codes, view::SlabView};
 use crate::admit::caps::Room;
@@ -50,24 +51,13 @@ impl Submission {
     }
 }
 
-/// The command a call brings along.
+/// The command a call brings along, but for submit and release, which have turns of their own.
 #[derive(Clone, Copy, Debug)]
 pub enum Own {
     /// None: the ring, the urgent list and the waiters are looked after.
     Nothing,
-    /// Grant or queue.
-    Submit(Submission),
     /// Grant now or say why not; queues nothing.
     Try(Submission),
-    /// One slot of a flow comes back; the charge is corrected from the estimate to the actual cost.
-    Release {
-        /// Flow index, or [`NONE`].
-        flow: u32,
-        /// Cost charged at admission.
-        charged: u32,
-        /// Cost that was really used.
-        actual: u32,
-    },
     /// Out of the queue, the outcome told.
     Cancel {
         /// Slab index.
@@ -167,7 +157,8 @@ impl<'a> Session<'a> {
         let mut bells = core::mem::take(&mut self.notices.bells);
         while bells != 0 {
             if let Some(queue) = shard.queues.get(bells.trailing_zeros() as usize) {
-                queue.bell().ring();
+                // Published under LOCK, and the fence after the unlock lies between.
+                queue.bell().ring_fenced();
             }
             bells &= bells - 1;
         }
@@ -217,22 +208,50 @@ impl<'s, 'n> Hold<'s, 'n> {
     }
 
     /// Urgent list, ring, own command, decide: steps 1 to 4 of a turn.
-    #[inline(always)]
     pub(super) fn first(&mut self, own: Own) -> Answer {
-        if planted!("o2") {
-            let answer = self.apply_own(own);
-            self.again();
-            return answer;
-        }
         self.begin();
-        let answer = self.apply_own(own);
+        let answer = match own {
+            Own::Nothing => Answer::Done,
+            Own::Try(submission) => self.own_try(&submission),
+            Own::Cancel { idx, generation } => self.cancel(idx, generation, true),
+            Own::Abandon { idx, generation } => self.abandon(idx, generation),
+        };
         if self.stop.is_none() {
             self.decide();
         }
         answer
     }
 
+    /// The same for a submit.
+    #[inline(always)]
+    pub(super) fn first_submit(&mut self, submission: &Submission) -> Answer {
+        if planted!("o2") {
+            let answer = self.own_submit(submission);
+            self.again();
+            return answer;
+        }
+        self.begin();
+        let answer = self.own_submit(submission);
+        if self.stop.is_none() {
+            self.again();
+        }
+        answer
+    }
+
+    /// The same for a release: the charge is corrected from the estimate to the actual cost.
+    #[inline(always)]
+    pub(super) fn first_release(&mut self, flow: u32, charged: u32, actual: u32) -> Answer {
+        self.begin();
+        self.release(flow, 1);
+        if charged != actual {
+            self.st.caps.settle(flow, charged, actual);
+        }
+        self.decide();
+        Answer::Done
+    }
+
     /// The same without an own command: a look after the unlock found work.
+    #[cold]
     pub(super) fn again(&mut self) {
         self.begin();
         self.decide();
@@ -259,26 +278,9 @@ impl<'s, 'n> Hold<'s, 'n> {
         u32::try_from(running).unwrap_or(0)
     }
 
-    #[inline(always)]
-    fn apply_own(&mut self, own: Own) -> Answer {
-        match own {
-            Own::Nothing => Answer::Done,
-            Own::Release { flow, charged, actual } => {
-                self.release(flow, 1);
-                if charged != actual {
-                    self.st.caps.settle(flow, charged, actual);
-                }
-                Answer::Done
-            }
-            Own::Submit(submission) => self.own_submit(&submission),
-            Own::Try(submission) => self.own_try(&submission),
-            Own::Cancel { idx, generation } => self.cancel(idx, generation, true),
-            Own::Abandon { idx, generation } => self.abandon(idx, generation),
-        }
-    }
-
     /// A submit runs at once only if the ring is empty *now*; behind a hole or a spent budget it queues up
     /// like everybody else.
+    #[inline(always)]
     fn own_submit(&mut self, submission: &Submission) -> Answer {
         if let Some(reason) = self.refusal(submission.flow) {
             return Answer::Rejected(reason);
@@ -297,8 +299,9 @@ impl<'s, 'n> Hold<'s, 'n> {
         if submission.timeout_ns == 0 {
             return Answer::Rejected(Reason::Deadline);
         }
-        let Some((idx, generation)) = self.shard.slab.take_cached(&mut self.st.free) else {
-            return Answer::Rejected(Reason::QueueFull);
+        let (idx, generation) = match self.take_entry(submission) {
+            Ok(entry) => entry,
+            Err(reason) => return Answer::Rejected(reason),
         };
         let body = self.write_body(idx, submission);
         self.enqueue(idx, generation, &body);
@@ -358,36 +361,72 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
     }
 
-    /// Tells the band policy what it needs before a decision; returns the bands that are not gated.
+    /// While somebody waits the mode follows the highest value of the turn.
     #[inline(always)]
     fn prepare_policy(&mut self) -> u64 {
         let running = self.running();
-        let eligible = self.st.gates.eligible(running);
-        // The mode looks at the pool as it will be after this dispatch, and while somebody waits at the
-        // highest value of the turn (`spec/flow-control.md` 2.4).
         self.peak = self.peak.max(running);
         let level = if self.st.queues.waiting() > 0 { self.peak } else { running };
-        let reading = self.st.gates.reading(level.saturating_add(1));
         let now = self.session.now;
-        self.st.policy.begin(reading, eligible, || now.ns());
-        eligible
+        self.st.prepare_policy(running, level, || now.ns())
+    }
+
+    /// A place in the request's completion queue: from those reserved ahead, else a batch more.
+    #[inline(always)]
+    fn take_place(&mut self, name: u32) -> bool {
+        if name == NONE {
+            return true;
+        }
+        let open = &mut self.st.open_queues[QueueName::slot(name)];
+        if open.name != name {
+            return false;
+        }
+        if open.places == 0 {
+            open.places = self.shard.reserve_places(self.pool, name);
+        }
+        let has_place = open.places > 0;
+        open.places -= u32::from(has_place);
+        has_place
+    }
+
+    /// The inverse, for a submit that was refused after all.
+    fn give_place(&mut self, name: u32) {
+        if name != NONE {
+            self.st.open_queues[QueueName::slot(name)].places += 1;
+        }
+    }
+
+    /// A slab entry and a place for the outcome, both or none.
+    #[inline(always)]
+    fn take_entry(&mut self, submission: &Submission) -> Result<(u32, u32), Reason> {
+        if !self.take_place(submission.queue) {
+            return Err(Reason::Busy);
+        }
+        let entry = self.shard.slab.take_cached(&mut self.st.free);
+        if entry.is_none() {
+            self.give_place(submission.queue);
+        }
+        entry.ok_or(Reason::QueueFull)
     }
 
     /// A full ring leaves nothing behind.
     #[cold]
     fn submit_behind(&mut self, submission: &Submission) -> Answer {
-        let Some((idx, generation)) = self.shard.slab.take_cached(&mut self.st.free) else {
-            return Answer::Rejected(Reason::QueueFull);
+        let (idx, generation) = match self.take_entry(submission) {
+            Ok(entry) => entry,
+            Err(reason) => return Answer::Rejected(reason),
         };
         self.write_body(idx, submission);
         let command = codes::submit(idx, generation);
         if self.pool.ring.push(command).is_err() {
             self.shard.slab.give_cached(&mut self.st.free, idx);
+            self.give_place(submission.queue);
             return Answer::Rejected(Reason::Busy);
         }
         Answer::Queued { idx, generation }
     }
 
+    #[inline(always)]
     fn write_body(&mut self, idx: u32, submission: &Submission) -> Body {
         let now = self.session.now;
         // SAFETY: the index was just taken: this holder owns the entry.
@@ -400,6 +439,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     }
 
     /// Puts an owned entry into its band.
+    #[inline(always)]
     fn enqueue(&mut self, idx: u32, generation: u32, body: &Body) {
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
         let view = SlabView::new(self.shard);

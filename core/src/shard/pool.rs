@@ -9,6 +9,7 @@ use crossbeam_utils::CachePadded;
 use crate::admit::caps::Caps;
 use crate::admit::gates::BandGates;
 use crate::admit::word::{PoolGate, PoolWord};
+use crate::clock::Clock;
 use crate::queue::BandQueues;
 use crate::queue::wheel::Wheel;
 use crate::ring::command::CommandRing;
@@ -16,10 +17,10 @@ use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::NONE;
+use crate::types::BandMask;
 use crate::types::settings::PoolSettings;
 
-use super::completions::MAX_QUEUES;
+use super::completions::{MAX_QUEUES, OpenQueue};
 
 /// Flows whose urgent nodes stand in one allocation.
 const NODE_CHUNK: usize = 1024;
@@ -73,14 +74,53 @@ pub struct PoolState {
     pub free: FreeCache,
     /// Rest of an urgent chain that a budget cut off, if any.
     pub chain: Chain,
-    /// Name of the completion queue that is open in each slot, or [`NONE`].
-    pub open_queues: [u32; MAX_QUEUES],
+    /// The completion queue that is open in each slot.
+    pub open_queues: [OpenQueue; MAX_QUEUES],
+    /// The deadline last published.
+    pub published_ns: u64,
     /// Admits have ended.
     pub closed: bool,
     /// Shut down: who waits is evicted.
     pub shut: bool,
     /// Counters.
     pub stats: PoolStats,
+}
+
+impl PoolState {
+    /// Nobody waits, nothing is left over, no command is in the ring or urgent: the own command is all.
+    #[inline(always)]
+    pub(crate) fn has_nothing_to_do(&self, pool: &PoolCore) -> bool {
+        self.queues.waiting() == 0 && self.chain.is_empty() && pool.is_mail_empty()
+    }
+
+    /// Settles the band policy for a grant nobody waited for; `word` is from before it.
+    #[inline(always)]
+    pub(crate) fn settle_direct(&mut self, word: PoolWord, band: u8, clock: &Clock) {
+        if !self.policy.is_strict() {
+            let running = u32::try_from(i64::from(self.size) - i64::from(word.free())).unwrap_or(0);
+            let eligible = self.prepare_policy(running, running, || clock.now_ns());
+            self.policy.record(eligible, u32::from(band));
+        }
+    }
+
+    /// Tells the band policy what it needs before a decision; returns the bands that are not gated.
+    ///
+    /// The mode looks at the pool as it will be after this dispatch (`level` + 1), the gate at what runs
+    /// now (`spec/flow-control.md` 2.4).
+    #[inline(always)]
+    pub(crate) fn prepare_policy(
+        &mut self,
+        running: u32,
+        level: u32,
+        now: impl FnOnce() -> u64,
+    ) -> BandMask {
+        let eligible = self.gates.eligible(running);
+        if !self.policy.is_strict() {
+            let reading = self.gates.reading(level.saturating_add(1));
+            self.policy.begin(reading, eligible, now);
+        }
+        eligible
+    }
 }
 
 /// One pool.
@@ -150,7 +190,8 @@ impl PoolCore {
                 wheel: Wheel::new(0),
                 free: FreeCache::default(),
                 chain: Chain::EMPTY,
-                open_queues: [NONE; MAX_QUEUES],
+                open_queues: [OpenQueue::NONE; MAX_QUEUES],
+                published_ns: u64::MAX,
                 closed: false,
                 shut: false,
                 stats: PoolStats::default(),
@@ -232,15 +273,10 @@ impl PoolCore {
         (bits != Self::NO_GAUGE).then(|| f64::from_bits(bits))
     }
 
-    /// Publishes the earliest deadline. Holder of LOCK only; `true` if it moved forward in time's order.
-    pub(crate) fn publish_deadline(&self, deadline_ns: u64) -> bool {
+    /// Publishes the earliest deadline. Holder of LOCK only.
+    pub(crate) fn publish_deadline(&self, deadline_ns: u64) {
         // ORDERING: Relaxed; the sleeper reads it after its fence, which pairs with the one after unlock.
-        let before = self.next_deadline_ns.load(Ordering::Relaxed);
-        if before != deadline_ns {
-            // ORDERING: Relaxed, as above.
-            self.next_deadline_ns.store(deadline_ns, Ordering::Relaxed);
-        }
-        deadline_ns < before
+        self.next_deadline_ns.store(deadline_ns, Ordering::Relaxed);
     }
 
     /// The earliest deadline as last published.
@@ -263,6 +299,13 @@ impl PoolCore {
     #[inline(always)]
     pub(crate) fn has_mail(&self) -> bool {
         self.ring.has_stamped() || (!planted!("u1") && !self.urgent.is_empty())
+    }
+
+    /// Whether the pool holds no command at all, a claimed cell that is not stamped included, and nothing
+    /// urgent. Holder of LOCK only.
+    #[inline(always)]
+    pub(crate) fn is_mail_empty(&self) -> bool {
+        self.ring.is_drained() && self.urgent.is_empty()
     }
 
     /// Runs `f` on the plain state.

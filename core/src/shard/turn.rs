@@ -1,11 +1,12 @@
 //! One turn: everything a caller does with LOCK in hand, and the second look after it.
 
-use super::hold::{Answer, Hold, Own, Session};
+use super::hold::{Answer, Hold, Own, Session, Submission};
 use super::pool::PoolCore;
 use super::{Progress, Shard};
 use crate::admit::word::{PoolGate, PoolWord, TryLock};
 use crate::clock::Now;
 use crate::sync::{Ordering, fence, planted};
+use crate::types::TURN_BUDGET;
 
 /// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`.
 struct Poison<'g> {
@@ -23,7 +24,6 @@ impl Drop for Poison<'_> {
 impl Shard {
     /// Runs a turn with LOCK taken as `word`: the own command, then whatever the looks after the unlocks
     /// find, within the session's budget. What is left goes to the scheduler ring.
-    #[inline(always)]
     pub(super) fn turn(
         &self,
         pool: &PoolCore,
@@ -31,7 +31,41 @@ impl Shard {
         own: Own,
         session: &mut Session<'_>,
     ) -> Answer {
-        let (answer, left) = self.hold(pool, word, session, |hold| hold.first(own));
+        self.turn_with(pool, word, session, |hold| hold.first(own))
+    }
+
+    /// The turn of a submit, compiled for itself: half of every queued hand-off.
+    #[inline(never)]
+    pub(super) fn turn_submit(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Answer {
+        let now = Now::lazy(&self.clock);
+        let mut session = Session::new(&now, TURN_BUDGET);
+        self.turn_with(pool, word, &mut session, |hold| hold.first_submit(sub))
+    }
+
+    /// The turn of a release, compiled for itself: the other half.
+    #[inline(never)]
+    pub(super) fn turn_release(
+        &self,
+        pool: &PoolCore,
+        word: PoolWord,
+        flow: u32,
+        charged: u32,
+        actual: u32,
+    ) {
+        let now = Now::lazy(&self.clock);
+        let mut session = Session::new(&now, TURN_BUDGET);
+        self.turn_with(pool, word, &mut session, |hold| hold.first_release(flow, charged, actual));
+    }
+
+    #[inline(always)]
+    fn turn_with(
+        &self,
+        pool: &PoolCore,
+        word: PoolWord,
+        session: &mut Session<'_>,
+        first: impl FnOnce(&mut Hold<'_, '_>) -> Answer,
+    ) -> Answer {
+        let (answer, left) = self.hold(pool, word, session, first);
         if left || (!planted!("l1-look") && pool.has_mail()) {
             self.turn_again(pool, session, left);
         }
@@ -99,6 +133,75 @@ impl Shard {
             self.sleeper.deadline_moved(deadline_ns);
         }
         (answer, left)
+    }
+
+    /// With LOCK taken as `word`: admits at once if the pool has nothing else to do, which is a turn in the
+    /// fewest steps. `false`: nothing was changed, LOCK is still ours, run a [`Shard::turn`].
+    #[inline(always)]
+    pub(super) fn admit_alone(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> bool {
+        if word.has(PoolWord::CLOSED) || word.free() <= pool.gate.reserve(usize::from(sub.band)) {
+            return false;
+        }
+        // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
+        let taken = unsafe {
+            pool.with_state(|st| {
+                let taken = st.has_nothing_to_do(pool) && st.caps.try_take(sub.flow, sub.cost);
+                if taken {
+                    st.stats.direct += 1;
+                    st.settle_direct(word, sub.band, &self.clock);
+                }
+                taken
+            })
+        };
+        if taken {
+            self.unlock_alone(pool, word.add_free(-1));
+        }
+        taken
+    }
+
+    /// The inverse: gives a slot back if nobody waits and nothing else is to be done.
+    #[inline(always)]
+    pub(super) fn release_alone(
+        &self,
+        pool: &PoolCore,
+        word: PoolWord,
+        flow: u32,
+        charged: u32,
+        actual: u32,
+    ) -> bool {
+        // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
+        let given = unsafe {
+            pool.with_state(|st| {
+                let given = st.has_nothing_to_do(pool);
+                if given {
+                    st.caps.give(flow, 1);
+                    if charged != actual {
+                        st.caps.settle(flow, charged, actual);
+                    }
+                }
+                given
+            })
+        };
+        if given {
+            self.unlock_alone(pool, word.add_free(1));
+        }
+        given
+    }
+
+    /// Steps 6 to 8 after a hold in which nobody waited.
+    #[inline(always)]
+    fn unlock_alone(&self, pool: &PoolCore, word: PoolWord) {
+        pool.gate.unlock(word.without_lock());
+        if !planted!("l1-fence") {
+            // ORDERING: SeqCst fence, as in `hold`.
+            fence(Ordering::SeqCst);
+        }
+        if !planted!("l1-look") && pool.has_mail() {
+            let now = Now::lazy(&self.clock);
+            let mut session = Session::new(&now, TURN_BUDGET);
+            self.turn_again(pool, &mut session, false);
+            session.deliver(self);
+        }
     }
 
     /// A turn without an own command, if LOCK is free: the keeper's, the host's and the shard thread's.

@@ -32,25 +32,25 @@ impl<T: Copy> Chunked<T> {
     }
 
     /// Whether the row exists.
-    #[inline]
+    #[inline(always)]
     pub fn contains(&self, row: u32) -> bool {
         ((row / CHUNK_ROWS) as usize) < self.chunks.len()
     }
 
     /// A cell of a row that exists.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, row: u32, column: u32) -> &T {
         &self.chunks[(row / CHUNK_ROWS) as usize][self.offset(row, column)]
     }
 
     /// A cell of a row that exists, to change.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, row: u32, column: u32) -> &mut T {
         let offset = self.offset(row, column);
         &mut self.chunks[(row / CHUNK_ROWS) as usize][offset]
     }
 
-    #[inline]
+    #[inline(always)]
     fn offset(&self, row: u32, column: u32) -> usize {
         (row % CHUNK_ROWS) as usize * self.width + column as usize
     }

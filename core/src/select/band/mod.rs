@@ -69,6 +69,12 @@ impl BandPolicy {
         }
     }
 
+    /// Whether no schedule is configured at all: neither `begin` nor `record` does anything.
+    #[inline]
+    pub const fn is_strict(&self) -> bool {
+        matches!(self, Self::Strict(_))
+    }
+
     /// Opens a decision: `eligible` are the bands that are not gated, with waiters or not.
     ///
     /// Switches the mode by `reading`, turns a used-up round, lets bands rejoin. `now` (nanoseconds, monotonic) is

@@ -1,7 +1,6 @@
 //! One command each, applied to the plain state.
 
 use super::super::codes::{self, Code, Node};
-use super::super::completions::QueueName;
 use super::super::pool::Marks;
 use super::super::view::SlabView;
 use super::{Answer, Hold};
@@ -28,6 +27,7 @@ impl Hold<'_, '_> {
         }
     }
 
+    #[inline(never)]
     fn unpark(&mut self, flow: u32, freed: Freed) {
         if planted!("b1") {
             return;
@@ -60,9 +60,7 @@ impl Hold<'_, '_> {
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
         if own && body.queue != NONE {
             self.st.stats.evicted += 1;
-            if let Some(queue) = self.shard.queues.get(QueueName::slot(body.queue)) {
-                queue.ring(self.pool.engine_index()).unreserve();
-            }
+            self.return_place(body.queue);
             self.shard.slab.give_cached(&mut self.st.free, idx);
         } else {
             self.finish_entry(idx, &body, Some(Reason::Cancelled));
@@ -104,6 +102,7 @@ impl Hold<'_, '_> {
     }
 
     /// Applies ring commands up to the budget, in ring order.
+    #[inline(never)]
     pub(super) fn drain_ring(&mut self) {
         let mut drain = self.pool.ring.drain();
         while self.session.budget > 0 {
@@ -140,6 +139,7 @@ impl Hold<'_, '_> {
     }
 
     /// Applies what could not wait for room in the ring. What exceeds the budget stays as `chain`.
+    #[inline(never)]
     pub(super) fn drain_urgent(&mut self) {
         loop {
             if self.st.chain.is_empty() {
@@ -225,6 +225,7 @@ impl Hold<'_, '_> {
     }
 
     /// Evicts whose deadline has passed, up to the budget.
+    #[inline(never)]
     pub(super) fn expire(&mut self) {
         let now = self.session.now.ns();
         let view = SlabView::new(self.shard);

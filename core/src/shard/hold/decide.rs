@@ -24,6 +24,7 @@ impl Hold<'_, '_> {
         stop
     }
 
+    #[inline(always)]
     fn walk(&mut self) -> Stop {
         let mut parking = PARKING_BUDGET;
         loop {
@@ -130,12 +131,12 @@ impl Hold<'_, '_> {
         self.complete(idx, generation, body, evicted);
     }
 
+    #[inline(always)]
     fn complete(&mut self, idx: u32, generation: u32, body: &Body, evicted: Option<Reason>) {
         let slot = QueueName::slot(body.queue);
-        let ring = self.shard.queues.get(slot).map(|queue| queue.ring(self.pool.engine_index()));
-        let Some(ring) = ring else { return };
-        let is_open = self.st.open_queues[slot] == body.queue;
-        if is_open {
+        let is_open = self.st.open_queues[slot].name == body.queue;
+        let queue = if is_open { self.shard.queues.get(slot) } else { None };
+        if let Some(queue) = queue {
             let record = Record {
                 tag: body.tag,
                 idx,
@@ -147,16 +148,27 @@ impl Hold<'_, '_> {
             };
             // SAFETY: the holder of this pool's LOCK is the ring's one producer, LOCK orders the pushes,
             // and the submit reserved the place.
-            unsafe { ring.push(record) };
+            unsafe { queue.ring(self.pool.engine_index()).push(record) };
             self.session.notices.ring(slot);
         } else {
-            ring.unreserve();
+            self.return_place(body.queue);
             if evicted.is_none() {
                 // Its queue is gone, so nobody would ever release this slot: it goes to the next waiter.
                 self.release(body.flow, 1);
             }
         }
         self.shard.slab.give_cached(&mut self.st.free, idx);
+    }
+
+    /// The place reserved for an outcome that nobody will be told.
+    #[cold]
+    pub(super) fn return_place(&mut self, name: u32) {
+        let slot = QueueName::slot(name);
+        if self.st.open_queues[slot].name == name {
+            self.st.open_queues[slot].places += 1;
+        } else if let Some(queue) = self.shard.queues.get(slot) {
+            queue.ring(self.pool.engine_index()).unreserve(1);
+        }
     }
 
     /// Evicts everybody who waits: the pool is shut down. `Some`: the budget ended first.
@@ -182,8 +194,20 @@ impl Hold<'_, '_> {
     /// Publishes the earliest deadline; `Some`: it moved forward, so a sleeper may have to be told.
     #[inline(always)]
     pub(in crate::shard) fn publish_deadline(&mut self) -> Option<u64> {
+        if self.st.wheel.is_empty() && self.st.published_ns == u64::MAX {
+            return None;
+        }
+        self.publish_changed_deadline()
+    }
+
+    #[inline(never)]
+    fn publish_changed_deadline(&mut self) -> Option<u64> {
         let deadline = self.st.wheel.next_deadline().unwrap_or(u64::MAX);
-        self.pool.publish_deadline(deadline).then_some(deadline)
+        let before = core::mem::replace(&mut self.st.published_ns, deadline);
+        if before != deadline {
+            self.pool.publish_deadline(deadline);
+        }
+        (deadline < before).then_some(deadline)
     }
 
     /// Step 5: the word to unlock with, and whether work is left that no look at the mail would find.
