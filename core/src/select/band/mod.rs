@@ -165,7 +165,7 @@ impl BandPolicy {
     }
 
     /// Virtual times as numerators, and the denominator they share; `None` unless the schedule is interleaved.
-    pub fn virtual_times(&self) -> Option<(&[u64], u64)> {
+    pub fn virtual_times(&self) -> Option<(ArrayVec<u64, MAX_BANDS>, u64)> {
         self.wfq()?.virtual_time().map(|vt| (vt.times(), vt.unit()))
     }
 

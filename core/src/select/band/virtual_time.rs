@@ -4,9 +4,15 @@
 //! the weights: sums of sixths and thirds meet exactly, where floats would not. Start-time fair queuing with
 //! the corrections of `spec/flow-control.md` 3.5 and 3.6 A, B, F.
 //!
-//! One rule is ours. Bands that rejoin together keep their order: pulling each up to one stride behind the
+//! Two rules are ours. Bands that rejoin together keep their order: pulling each up to one stride behind the
 //! minimum would otherwise put a band that was just served before one that was not, at every flap of the gate.
+//! And a moment in which every band is gated is no ranking: a band gated long before it would otherwise come
+//! back with all its lag and keep the others waiting until it had caught up.
 #![forbid(unsafe_code)]
+
+use core::hint::select_unpredictable;
+
+use arrayvec::ArrayVec;
 
 use super::weights::{Origins, PerBand, gcd};
 use super::{Order, all, at, bits, first, has, narrow};
@@ -25,6 +31,9 @@ pub struct VirtualTime {
     before: BandMask,
     /// Bands with weight; the others take no part in any minimum.
     weighted: BandMask,
+    /// Start of the last dispatch: the bands of `before` stand there at least. Lifting them one by one would cost a
+    /// pass over all at every dispatch.
+    floor: u64,
     times: PerBand,
     stride: PerBand,
     weights: PerBand,
@@ -39,6 +48,7 @@ impl VirtualTime {
         let mut this = Self {
             before: 0,
             weighted: 0,
+            floor: 0,
             times: [0; MAX_BANDS],
             stride: [0; MAX_BANDS],
             weights: [0; MAX_BANDS],
@@ -71,20 +81,30 @@ impl VirtualTime {
     /// Starts over: all bands level at 0, nobody was gated.
     pub fn reset(&mut self) {
         self.times = [0; MAX_BANDS];
+        self.floor = 0;
         self.before = all(self.len);
     }
 
     /// Lets bands rejoin that were gated at the last rank. Nearly free while the set stays the same.
     #[inline]
     pub fn begin(&mut self, eligible: BandMask) {
-        if eligible != self.before {
+        if eligible != self.before && eligible != 0 {
             self.rejoin(eligible);
         }
+    }
+
+    /// Writes the floor into the times it holds for.
+    fn settle(&mut self) {
+        for i in bits(self.before & self.weighted) {
+            self.times[i] = self.times[i].max(self.floor);
+        }
+        self.floor = 0;
     }
 
     /// A returning band gets max(own, m - one stride), m the least of those that stayed: at most one item extra.
     #[cold]
     fn rejoin(&mut self, eligible: BandMask) {
+        self.settle();
         let stayed = eligible & self.before & self.weighted;
         let mut back = eligible & !self.before & self.weighted;
         self.before = eligible;
@@ -117,9 +137,12 @@ impl VirtualTime {
         while rest != 0 {
             let band = rest.trailing_zeros();
             rest &= rest - 1;
-            let time = self.times[at(band)];
-            // Strictly less: of equals the first, the more urgent, stays.
-            (best, least) = if time < least { (band, time) } else { (best, least) };
+            let time = self.times[at(band)].max(self.floor);
+            // Strictly less: of equals the first, the more urgent, stays. Who is behind follows no pattern a
+            // branch predictor could learn.
+            let behind = time < least;
+            best = select_unpredictable(behind, band, best);
+            least = select_unpredictable(behind, time, least);
         }
         Some(best)
     }
@@ -130,13 +153,12 @@ impl VirtualTime {
         if !has(self.weighted, band) {
             return;
         }
+        self.begin(eligible);
         let i = at(band);
-        let start = self.times[i];
-        // Those behind `band` in the order are at `start` or later: for them this changes nothing.
-        for passed in bits(eligible & self.weighted) {
-            self.times[passed] = self.times[passed].max(start);
-        }
+        let start = self.times[i].max(self.floor);
         self.times[i] = start + self.stride[i];
+        // Those behind `band` in the order are at `start` or later: for them the floor changes nothing.
+        self.floor = start;
         if start >= REBASE_AT {
             self.rebase(eligible | 1 << i);
         }
@@ -145,6 +167,7 @@ impl VirtualTime {
     /// Subtracts the least time of `bands`; a gated band stops at 0, which its rejoin makes harmless.
     #[cold]
     fn rebase(&mut self, bands: BandMask) {
+        self.settle();
         if let Some(least) = self.least(bands & self.weighted) {
             for time in &mut self.times {
                 *time = time.saturating_sub(least);
@@ -155,6 +178,7 @@ impl VirtualTime {
     /// Takes another set of bands: survivors keep their times, a new band starts at the least of the
     /// bands that were eligible (of all, if none was).
     pub fn set_bands(&mut self, weights: &[u64], origins: &Origins) {
+        self.settle();
         let old = self.clone();
         let level = old.least(old.before & old.weighted).or_else(|| old.least(old.weighted));
         self.set_weights(weights);
@@ -208,15 +232,20 @@ impl VirtualTime {
     pub(super) fn rank(&self, eligible: BandMask, order: &mut Order) {
         let eligible = eligible & all(self.len);
         order.extend(bits(eligible & self.weighted).map(narrow));
-        order.sort_unstable_by_key(|i| (self.times[usize::from(*i)], *i));
+        order.sort_unstable_by_key(|i| (self.time(usize::from(*i)), *i));
         for group in [eligible & !self.weighted, all(self.len) & !eligible] {
             order.extend(bits(group).map(narrow));
         }
     }
 
+    fn time(&self, band: usize) -> u64 {
+        let held = self.before & self.weighted;
+        if held >> band & 1 == 1 { self.times[band].max(self.floor) } else { self.times[band] }
+    }
+
     /// Virtual times, in 1 / [`unit`](Self::unit).
-    pub fn times(&self) -> &[u64] {
-        &self.times[..self.len]
+    pub fn times(&self) -> ArrayVec<u64, MAX_BANDS> {
+        bits(all(self.len)).map(|i| self.time(i)).collect()
     }
 
     /// The denominator of all virtual times: at most 2^40.

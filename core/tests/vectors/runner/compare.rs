@@ -5,15 +5,28 @@ use serde_json::Value;
 /// Absolute tolerance of floats.
 const TOLERANCE: f64 = 1e-6;
 
+/// The first place where `got` differs from `expected`, with both values; `None` if nowhere.
+///
 /// Only the keys `expected` has count, at every depth; lists are in order; integers and fractions are exact.
-pub(crate) fn equal(expected: &Value, got: &Value) -> bool {
+pub(crate) fn difference(expected: &Value, got: &Value) -> Option<String> {
     match (expected, got) {
-        (Value::Object(e), Value::Object(g)) => {
-            e.iter().all(|(key, value)| g.get(key).is_some_and(|got| equal(value, got)))
+        (Value::Object(e), Value::Object(g)) => e.iter().find_map(|(key, value)| {
+            let inner = difference(value, g.get(key).unwrap_or(&Value::Null))?;
+            Some(format!(".{key}{inner}"))
+        }),
+        (Value::Array(e), Value::Array(g)) if e.len() == g.len() => {
+            e.iter().zip(g).enumerate().find_map(|(i, (e, g))| {
+                let inner = difference(e, g)?;
+                Some(format!("[{i}]{inner}"))
+            })
         }
-        (Value::Array(e), Value::Array(g)) => {
-            e.len() == g.len() && e.iter().zip(g).all(|(e, g)| equal(e, g))
-        }
+        _ if equal(expected, got) => None,
+        _ => Some(format!(" expected {expected} got {got}")),
+    }
+}
+
+fn equal(expected: &Value, got: &Value) -> bool {
+    match (expected, got) {
         (Value::Number(e), Value::Number(g)) => match (e.as_i64(), g.as_i64()) {
             (Some(e), Some(g)) => e == g,
             _ => e.as_f64().zip(g.as_f64()).is_some_and(|(e, g)| close(e, g)),

@@ -175,8 +175,9 @@ fn check(row: &Value, topic: &str) -> Result<(), String> {
             continue;
         }
         match answers::answer(&row["input"], topic, key, expected) {
-            Ok(got) if compare::equal(expected, &got) => {}
-            Ok(got) => wrong.push(format!("{key} expected {expected} got {got}")),
+            Ok(got) => {
+                wrong.extend(compare::difference(expected, &got).map(|d| format!("{key}{d}")));
+            }
             Err(error) => wrong.push(format!("{key} expected {expected}, no answer: {error}")),
         }
     }

@@ -52,7 +52,8 @@ fn ratio(value: &Value) -> Result<Ratio> {
 
 /// The distribution named, else the weights given as listed shares.
 fn distribution(input: &Value) -> Result<Distribution> {
-    match input["distribution"].as_str() {
+    let named = input["distribution"].as_str();
+    match named.or_else(|| input["ratios"].is_object().then_some("explicit")) {
         Some("linear") => Ok(Distribution::Linear),
         Some("explicit") => {
             let ratios = by_priority(&input["ratios"])?;

@@ -35,7 +35,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     fn of(policy: &BandPolicy) -> Self {
-        let (times, unit) = policy.virtual_times().unwrap_or((&[], 1));
+        let (times, unit) = policy.virtual_times().unwrap_or_default();
         Self {
             credits: json!(policy.credits()),
             carry: json!(policy.carry()),
