@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 use super::EngineCore;
 use crate::notify::wait::block_on_until;
 use crate::shard::{Shard, Sleeper};
-use crate::sync::{Arc, Ordering, fence, spin_loop, yield_now};
+use crate::sync::{Arc, Ordering, spin_loop, yield_now};
 use crate::topology;
 use crate::types::settings::DriverKind;
 
@@ -177,7 +177,6 @@ pub(super) fn wait_until_empty(core: &Arc<EngineCore>, timeout: Duration) -> boo
         for shard in &core.shards {
             shard.poll(clock.now_ns());
         }
-        fence(Ordering::SeqCst);
         pause(clock);
     }
 }
