@@ -1,9 +1,10 @@
 //! The vacuity guard around `loom::model`.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
 /// How many preemptions a schedule may have: at most `usual`, or `deep` if `LOOM_DEEP` is set and not 0.
@@ -69,22 +70,19 @@ pub fn check(
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = bound.chosen();
     builder.max_branches = 20_000;
+    report_failures();
+    CURRENT.replace(Some((name.to_string(), Arc::clone(&ghost))));
     let inner = Arc::clone(&ghost);
     let start = Instant::now();
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        builder.check(move || {
-            // ORDERING: Relaxed; loom runs a model's threads on one.
-            inner.executions.fetch_add(1, Ordering::Relaxed);
-            model(&inner);
-        });
-    }));
+    builder.check(move || {
+        // ORDERING: Relaxed; loom runs a model's threads on one.
+        inner.executions.fetch_add(1, Ordering::Relaxed);
+        model(&inner);
+    });
+    CURRENT.replace(None);
     let executions = ghost.execution();
     let bound = bound.chosen().map_or_else(|| "none".to_string(), |b| b.to_string());
     let seconds = start.elapsed().as_secs_f64();
-    if let Err(panic) = result {
-        println!("{name}: FAILED at execution {executions} (bound {bound}, {seconds:.2} s)");
-        resume_unwind(panic);
-    }
     let seen = ghost.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
     println!("{name}: {executions} executions, bound {bound}, {seconds:.2} s, witnesses {seen:?}");
     assert!(
@@ -94,4 +92,25 @@ pub fn check(
     for witness in witnesses {
         assert!(seen.contains_key(witness), "{name}: never saw {witness:?}");
     }
+}
+
+thread_local! {
+    /// The model that this thread explores.
+    static CURRENT: RefCell<Option<(String, Arc<Ghost>)>> = const { RefCell::new(None) };
+}
+
+/// Makes the first panic of a model say at which execution it came. In the hook and not around the
+/// model, because loom aborts the process when it unwinds out of a deadlock.
+#[allow(clippy::print_stdout, reason = "a test's report")]
+fn report_failures() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let next = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if let Ok(Some((name, ghost))) = CURRENT.try_with(RefCell::take) {
+                println!("{name}: FAILED at execution {}", ghost.execution());
+            }
+            next(info);
+        }));
+    });
 }

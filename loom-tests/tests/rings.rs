@@ -40,12 +40,12 @@ impl Taken {
     }
 }
 
-/// The consumer: three polls beside the pushers. The rest is taken when they have returned.
+/// The consumer: two polls beside the pushers. The rest is taken when they have returned.
 fn consume(ring: &Arc<CommandRing>, ghost: &StdArc<Ghost>) -> JoinHandle<Taken> {
     let (ring, ghost) = (Arc::clone(ring), StdArc::clone(ghost));
     spawn(move || {
         let mut taken = Taken::default();
-        for _ in 0..3 {
+        for _ in 0..2 {
             if !taken.poll(&ring, &ghost) {
                 yield_now();
             }
@@ -165,7 +165,7 @@ fn m16_an_index_has_one_owner() {
 /// One place: it is reserved again only after its answer was read; a third thread reserves and gives up.
 #[test]
 fn completion_a_place_is_free_after_its_answer_was_read() {
-    check("completion", 100, Bound::new(3, 4), &["no place", "used again"], |ghost| {
+    check("completion", 100, Bound::new(2, 3), &["no place", "used again"], |ghost| {
         let ring = Arc::new(CompletionRing::<u64>::new(1));
         let (r, g) = (Arc::clone(&ring), StdArc::clone(ghost));
         let producer = spawn(move || {
