@@ -1,9 +1,9 @@
 //! The vacuity guard around `loom::model`.
 
-use std::cell::RefCell;
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::panic;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 

@@ -17,7 +17,6 @@
 //! - What only the model needs to know (owners, counts, witnesses) is kept outside loom, in [`Ghost`] or
 //!   in std atomics: it costs no schedules, orders nothing, and is exact at every step.
 //! - A bug is planted in the production file, at the line that matters: `if planted!("name") { .. }`.
-#![cfg_attr(not(loom), allow(unused), reason = "without loom there is nothing here")]
 
 #[cfg(loom)]
 mod check;

@@ -2,8 +2,8 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a joined actor that panicked fails the model")]
 
+use core::sync::atomic::{AtomicU64 as StdU64, Ordering::Relaxed as Exact};
 use std::sync::Arc as StdArc;
-use std::sync::atomic::{AtomicU64 as StdU64, Ordering::Relaxed as Exact};
 
 use bandgate_core::notify::doorbell::{Doorbell, Woke};
 use bandgate_core::notify::parker::{Choice, Parker};

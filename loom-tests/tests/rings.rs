@@ -2,8 +2,8 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a joined actor that panicked fails the model")]
 
+use core::sync::atomic::{AtomicBool as StdBool, Ordering::Relaxed as Exact};
 use std::sync::Arc as StdArc;
-use std::sync::atomic::{AtomicBool as StdBool, Ordering::Relaxed as Exact};
 
 use bandgate_core::ring::command::{Command, CommandRing};
 use bandgate_core::ring::completion::CompletionRing;
