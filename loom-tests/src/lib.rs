@@ -14,11 +14,15 @@
 //!   what is left over; an actor on the main thread would run before or after the others, not beside them.
 //! - Who polls and finds nothing calls `loom::thread::yield_now`, or a bounded number of polls: else the
 //!   model explores nothing but its spinning.
-//! - What only the model needs to know (owners, counts, witnesses) is kept outside loom, in [`Ghost`] or
-//!   in std atomics: it costs no schedules, orders nothing, and is exact at every step.
+//! - What only the model needs to know (owners, counts, witnesses) is kept outside loom, in [`Ghost`],
+//!   [`GhostCount`] or [`GhostFlag`]: it costs no schedules, orders nothing, and is exact at every step.
 //! - A bug is planted in the production file, at the line that matters: `if planted!("name") { .. }`.
 
 #[cfg(loom)]
 mod check;
 #[cfg(loom)]
+mod words;
+#[cfg(loom)]
 pub use check::{Bound, Ghost, check};
+#[cfg(loom)]
+pub use words::{Flag, GhostCount, GhostFlag, Work};

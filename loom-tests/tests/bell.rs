@@ -2,27 +2,25 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a joined actor that panicked fails the model")]
 
-use core::sync::atomic::{AtomicU64 as StdU64, Ordering::Relaxed as Exact};
 use std::sync::Arc as StdArc;
 
 use bandgate_core::notify::doorbell::{Doorbell, Woke};
 use bandgate_core::notify::parker::{Choice, Parker};
 use bandgate_core::ring::command::{Command, CommandRing};
 use bandgate_core::ring::scheduler::SchedulerRing;
-use bandgate_core::sync::{Arc, AtomicBool, AtomicU64, Ordering, is_planted};
-use bandgate_loom_tests::{Bound, Ghost, check};
+use bandgate_core::sync::{Arc, is_planted};
+use bandgate_loom_tests::{Bound, Flag, Ghost, GhostCount, Work, check};
 use loom::thread::{spawn, yield_now};
 
 struct Core {
     ring: CommandRing,
     bell: Doorbell,
-    closed: AtomicBool,
+    closed: Flag,
 }
 
 impl Core {
     fn new() -> Arc<Self> {
-        let closed = AtomicBool::new(false);
-        Arc::new(Self { ring: CommandRing::new(2), bell: bell(), closed })
+        Arc::new(Self { ring: CommandRing::new(2), bell: bell(), closed: Flag::new() })
     }
 
     fn send(&self, code: u32) -> bool {
@@ -34,11 +32,6 @@ impl Core {
     fn drain(&self) -> u32 {
         let mut drain = self.ring.drain();
         core::iter::from_fn(|| drain.next()).map(|c| c.code).sum()
-    }
-
-    fn is_closed(&self) -> bool {
-        // ORDERING: Acquire; pairs with the closer's store.
-        self.closed.load(Ordering::Acquire)
     }
 }
 
@@ -60,11 +53,11 @@ fn note(ghost: &Ghost, woke: Woke) {
 fn m03_a_send_is_seen_or_wakes() {
     check("m03", 200, Bound::new(2, 3), &["second look", "rung", "one wake for two"], |ghost| {
         let core = Core::new();
-        let wakes = StdArc::new(StdU64::new(0));
+        let wakes = StdArc::new(GhostCount::default());
         let senders = [1, 2].map(|code| {
             let (core, wakes) = (Arc::clone(&core), StdArc::clone(&wakes));
             spawn(move || {
-                wakes.fetch_add(u64::from(core.send(code)), Exact);
+                wakes.add(u64::from(core.send(code)));
             })
         });
         let g = StdArc::clone(ghost);
@@ -79,7 +72,7 @@ fn m03_a_send_is_seen_or_wakes() {
             sender.join().unwrap();
         }
         sleeper.join().unwrap();
-        if wakes.load(Exact) == 1 {
+        if wakes.get() == 1 {
             ghost.saw("one wake for two");
         }
     });
@@ -98,8 +91,7 @@ fn m04_shutdown_comes_after_what_was_sent_before() {
         let c = Arc::clone(&core);
         let closer = spawn(move || {
             c.send(2);
-            // ORDERING: Release; pairs with the loads of the core: the send comes first.
-            c.closed.store(true, Ordering::Release);
+            c.closed.raise();
             c.bell.ring();
         });
         let g = StdArc::clone(ghost);
@@ -109,7 +101,7 @@ fn m04_shutdown_comes_after_what_was_sent_before() {
                 if is_planted("m04b") {
                     got += core.drain();
                 }
-                let closed = core.is_closed();
+                let closed = core.closed.is_raised();
                 if !is_planted("m04b") {
                     got += core.drain();
                     // A sender that sleeps between claim and stamp hides what was sent behind it.
@@ -122,7 +114,10 @@ fn m04_shutdown_comes_after_what_was_sent_before() {
                 if closed {
                     break;
                 }
-                note(&g, core.bell.park(|| core.ring.has_stamped() || core.is_closed(), None));
+                note(
+                    &g,
+                    core.bell.park(|| core.ring.has_stamped() || core.closed.is_raised(), None),
+                );
             }
             assert!(got & 2 != 0, "left before what was sent before the shutdown");
             if got == 2 {
@@ -141,15 +136,14 @@ fn m04_shutdown_comes_after_what_was_sent_before() {
 fn m05_wakes_coalesce_and_none_is_lost() {
     check("m05", 200, Bound::new(2, 3), &["rung", "timed out", "early"], |ghost| {
         let bell = Arc::new(bell());
-        let work = Arc::new(AtomicU64::new(0));
-        let wakes = StdArc::new(StdU64::new(0));
+        let work = Arc::new(Work::new());
+        let wakes = StdArc::new(GhostCount::default());
         let ringers = [(); 2].map(|()| {
             let (bell, work) = (Arc::clone(&bell), Arc::clone(&work));
             let wakes = StdArc::clone(&wakes);
             spawn(move || {
-                // ORDERING: Relaxed; the doorbell is to order it.
-                work.fetch_add(1, Ordering::Relaxed);
-                wakes.fetch_add(u64::from(bell.ring()), Exact);
+                work.add();
+                wakes.add(u64::from(bell.ring()));
             })
         });
         let g = StdArc::clone(ghost);
@@ -157,12 +151,11 @@ fn m05_wakes_coalesce_and_none_is_lost() {
             let (mut seen, mut asleep) = (0, 0);
             let mut timeout = Some(0);
             while seen < 2 {
-                // ORDERING: Relaxed both; behind the doorbell's fence, or its swap.
-                let woke = bell.park(|| work.load(Ordering::Relaxed) != seen, timeout);
+                let woke = bell.park(|| work.get() != seen, timeout);
                 note(&g, woke);
                 asleep += 1;
                 timeout = None;
-                seen = work.load(Ordering::Relaxed);
+                seen = work.get();
             }
             asleep
         });
@@ -170,7 +163,7 @@ fn m05_wakes_coalesce_and_none_is_lost() {
             ringer.join().unwrap();
         }
         let asleep = sleeper.join().unwrap();
-        assert!(wakes.load(Exact) <= asleep, "more wakes than sleeps");
+        assert!(wakes.get() <= asleep, "more wakes than sleeps");
     });
 }
 
@@ -178,16 +171,16 @@ fn m05_wakes_coalesce_and_none_is_lost() {
 #[test]
 fn k1_the_keeper_does_not_sleep_beside_a_scheduled_pool() {
     check("k1", 20, Bound::NONE, &["second look", "rung"], |ghost| {
-        let shard = Arc::new((SchedulerRing::new(1), bell(), AtomicBool::new(false)));
+        let shard = Arc::new((SchedulerRing::new(1), bell(), Flag::new()));
         let s = Arc::clone(&shard);
         let holder = spawn(move || {
-            if s.0.schedule(0, &s.2) {
+            if s.0.schedule(0, s.2.word()) {
                 s.1.ring();
             }
         });
         let g = StdArc::clone(ghost);
         let keeper = spawn(move || {
-            while shard.0.poll(|_| &shard.2).is_none() {
+            while shard.0.poll(|_| shard.2.word()).is_none() {
                 note(&g, shard.1.park(|| !shard.0.is_empty(), None));
             }
         });
@@ -198,15 +191,14 @@ fn k1_the_keeper_does_not_sleep_beside_a_scheduled_pool() {
 
 struct Handed {
     ring: SchedulerRing,
-    queued: AtomicBool,
-    work: AtomicU64,
+    queued: Flag,
+    work: Work,
 }
 
 impl Handed {
     /// One turn: the work it saw, if the pool was in the ring.
     fn turn(&self) -> Option<u64> {
-        // ORDERING: Relaxed; the flag is to order it.
-        self.ring.poll(|_| &self.queued).map(|_| self.work.load(Ordering::Relaxed))
+        self.ring.poll(|_| self.queued.word()).map(|_| self.work.get())
     }
 }
 
@@ -215,14 +207,13 @@ impl Handed {
 #[test]
 fn s2_a_pool_is_scheduled_at_most_once_and_its_work_is_seen() {
     check("s2", 200, Bound::new(3, 4), &["already there", "popped between"], |ghost| {
-        let (queued, work) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (queued, work) = (Flag::new(), Work::new());
         let pool = Arc::new(Handed { ring: SchedulerRing::new(1), queued, work });
         let holders = [(); 2].map(|()| {
             let (p, g) = (Arc::clone(&pool), StdArc::clone(ghost));
             spawn(move || {
-                // ORDERING: Relaxed; the flag is to order it.
-                p.work.fetch_add(1, Ordering::Relaxed);
-                if !p.ring.schedule(0, &p.queued) {
+                p.work.add();
+                if !p.ring.schedule(0, p.queued.word()) {
                     g.saw("already there");
                 }
             })
@@ -246,8 +237,7 @@ fn s2_a_pool_is_scheduled_at_most_once_and_its_work_is_seen() {
         let done = popper.join().unwrap();
         let done = pool.turn().unwrap_or(done);
         assert!(pool.ring.is_empty(), "twice in the scheduler ring");
-        // ORDERING: Relaxed; everybody was joined.
-        assert!(!pool.queued.load(Ordering::Relaxed), "flag left, or twice in the ring");
+        assert!(!pool.queued.is_raised(), "flag left, or twice in the ring");
         assert_eq!(done, 2, "work left and nobody told");
     });
 }

@@ -2,14 +2,13 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a joined actor that panicked fails the model")]
 
-use core::sync::atomic::{AtomicBool as StdBool, Ordering::Relaxed as Exact};
 use std::sync::Arc as StdArc;
 
 use bandgate_core::ring::command::{Command, CommandRing};
 use bandgate_core::ring::completion::CompletionRing;
 use bandgate_core::ring::free_list::FreeList;
 use bandgate_core::sync::{Arc, UnsafeCell};
-use bandgate_loom_tests::{Bound, Ghost, check};
+use bandgate_loom_tests::{Bound, Ghost, GhostFlag, check};
 use loom::thread::{JoinHandle, spawn, yield_now};
 
 /// Number `n` of pusher `who`; the argument can be told from any other and from a fresh cell.
@@ -107,7 +106,7 @@ struct Slab {
     free: FreeList,
     /// Written by the owner: loom reports two owners that are not ordered.
     entries: [UnsafeCell<u32>; 2],
-    owned: [StdBool; 2],
+    owned: [GhostFlag; 2],
 }
 
 // SAFETY: an entry is touched by the owner of its index; that there is one is what the model checks.
@@ -118,7 +117,7 @@ unsafe impl Send for Slab {}
 impl Slab {
     fn pop(&self) -> Option<u32> {
         let index = self.free.pop()?;
-        assert!(!self.owned[index as usize].swap(true, Exact), "two owners of one index");
+        assert!(!self.owned[index as usize].swap(true), "two owners of one index");
         self.entries[index as usize].with_mut(|entry| {
             // SAFETY: ours by the pop.
             unsafe { *entry += 1 };
@@ -127,7 +126,7 @@ impl Slab {
     }
 
     fn push(&self, index: u32) {
-        assert!(self.owned[index as usize].swap(false, Exact));
+        assert!(self.owned[index as usize].swap(false));
         self.free.push(index);
     }
 }
@@ -140,7 +139,7 @@ fn m16_an_index_has_one_owner() {
         let slab = Arc::new(Slab {
             free: FreeList::new(2),
             entries: [UnsafeCell::new(0), UnsafeCell::new(0)],
-            owned: [StdBool::new(false), StdBool::new(false)],
+            owned: Default::default(),
         });
         let s = Arc::clone(&slab);
         let a = spawn(move || {
@@ -158,7 +157,7 @@ fn m16_an_index_has_one_owner() {
         a.join().unwrap();
         b.join().unwrap();
         assert!(core::iter::from_fn(|| slab.pop()).count() <= 2);
-        assert!(slab.owned.iter().all(|o| o.load(Exact)), "an index was lost");
+        assert!(slab.owned.iter().all(GhostFlag::get), "an index was lost");
     });
 }
 
