@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_wake_from_another_thread_is_never_lost() {
-        for _ in 0..500 {
+        for _ in 0..if cfg!(miri) { 10 } else { 500 } {
             let shared: Arc<Mutex<(bool, Option<Waker>)>> = Arc::default();
             let other = Arc::clone(&shared);
             let future = poll_fn(move |cx| {

@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn work_published_before_scheduling_is_seen_by_a_later_turn() {
-        const ROUNDS: u64 = 5_000;
+        const ROUNDS: u64 = if cfg!(miri) { 100 } else { 5_000 };
         let flags: [AtomicBool; 2] = flags();
         let work: [AtomicU64; 2] = core::array::from_fn(|_| AtomicU64::new(0));
         let ring = SchedulerRing::new(2);

@@ -1,0 +1,82 @@
+#!/bin/sh
+# Every planted bug must make its loom model fail, and be missed by the plain tests (or, where the table
+# says so, caught by them too). One loom build and one plain build serve all plants: BANDGATE_PLANT chooses.
+#
+#   loom-tests/planted.sh            all plants
+#   loom-tests/planted.sh m01 u2     these
+#   PLAIN=0 loom-tests/planted.sh    loom only
+#
+# Target directories: target/loom and target/planted, or LOOM_TARGET_DIR and PLANTED_TARGET_DIR.
+set -eu
+cd "$(dirname "$0")/.."
+loom_dir=${LOOM_TARGET_DIR:-target/loom}
+plain_dir=${PLANTED_TARGET_DIR:-target/planted}
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+# plant | test target | test | file under core/src, as a test filter | plain tests
+table='
+m01        rings  m01_        ring::command    missed
+m02        rings  m02_        ring::command    missed
+m03        bell   m03_        notify::doorbell missed
+m04        bell   m04_        notify::doorbell missed
+m04b       bell   m04_        notify::doorbell missed
+m05        bell   m05_        notify::doorbell missed
+k1         bell   k1_         notify::doorbell missed
+s2         bell   s2_         ring::scheduler  missed
+m16        rings  m16_        ring::free_list  missed
+completion rings  completion_ ring::completion missed
+u1         urgent u1_         ring::urgent     missed
+u2         urgent u2_         ring::urgent     missed
+n1         urgent n1_         ring::urgent     missed
+n2         urgent n2_         ring::urgent     missed
+v1         urgent v1_         ring::urgent     missed
+'
+
+loom() {
+    RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$loom_dir RUST_BACKTRACE=0 \
+        cargo test --quiet --profile loom -p bandgate-loom-tests "$@"
+}
+plain() {
+    RUSTFLAGS="--cfg planted" CARGO_TARGET_DIR=$plain_dir RUST_BACKTRACE=0 \
+        cargo test --quiet -p bandgate-core --no-default-features --lib "$@"
+}
+
+# Build first, so that a build that fails is not taken for a bug that was caught.
+loom --no-run
+[ "${PLAIN:-1}" = 0 ] || plain --no-run
+
+fail=0
+while read -r plant target name filter expected; do
+    [ -n "$plant" ] || continue
+    if [ $# -gt 0 ]; then
+        case " $* " in *" $plant "*) ;; *) continue ;; esac
+    fi
+    if BANDGATE_PLANT=$plant loom --test "$target" -- "$name" --nocapture >"$out" 2>&1; then
+        echo "planted $plant: NOT CAUGHT by $target/$name"
+        fail=1
+        continue
+    fi
+    where=$(sed -n 's/.*FAILED at \(execution [0-9]*\).*/\1/p' "$out" | head -n 1)
+    # The line after "panicked at": what the model said.
+    why=$(sed -n '/panicked at/{n;p;q;}' "$out" | cut -c 1-70)
+    if [ -z "$where" ]; then
+        echo "planted $plant: $target/$name failed, but not by its model:"
+        tail -n 20 "$out"
+        fail=1
+        continue
+    fi
+    seen=skipped
+    if [ "${PLAIN:-1}" != 0 ]; then
+        if BANDGATE_PLANT=$plant plain -- "$filter" >"$out" 2>&1; then seen=missed; else seen=caught; fi
+        if grep -q 'test result: ok. 0 passed' "$out"; then seen='none of that name'; fi
+        if [ "$seen" != "$expected" ]; then
+            echo "planted $plant: plain tests of $filter: $seen, expected: $expected"
+            fail=1
+        fi
+    fi
+    echo "planted $plant: caught by $target/$name at $where ($why); plain tests: $seen"
+done <<EOF
+$table
+EOF
+exit $fail
