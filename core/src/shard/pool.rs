@@ -79,6 +79,8 @@ pub struct PoolState {
     pub closed: bool,
     /// Shut down: who waits is evicted.
     pub shut: bool,
+    /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
+    pub peak: u32,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -153,6 +155,7 @@ impl PoolCore {
                 open_queues: [NONE; MAX_QUEUES],
                 closed: false,
                 shut: false,
+                peak: 0,
                 stats: PoolStats::default(),
             }),
             bands: bands.into_boxed_slice(),
