@@ -71,7 +71,11 @@ pub(crate) fn settle(engine: &Engine) {
 }
 
 /// Weighted bands, always on.
-pub(crate) fn wfq(schedule: Schedule, distribution: Distribution, activation: f64) -> BandSelection {
+pub(crate) fn wfq(
+    schedule: Schedule,
+    distribution: Distribution,
+    activation: f64,
+) -> BandSelection {
     BandSelection::Wfq(WfqParams {
         activation,
         deactivation: activation,
