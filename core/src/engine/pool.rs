@@ -322,4 +322,11 @@ impl Pool {
     pub fn view(&self) -> PoolView {
         self.shard().view(self.core())
     }
+
+    /// For tests: runs a turn and calls `pause` inside it, with the pool's lock held, as if the thread had
+    /// lost its core there. `false`: the lock was taken. A panic of `pause` poisons the pool.
+    #[doc(hidden)]
+    pub fn pause_inside_turn(&self, pause: impl FnOnce()) -> bool {
+        self.shard().paused_turn(self.core(), pause)
+    }
 }

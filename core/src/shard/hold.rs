@@ -259,7 +259,7 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     #[inline(always)]
     fn begin(&mut self) {
-        self.peak = if self.st.queues.waiting() > 0 { self.running() } else { 0 };
+        self.peak = if self.st.queues.waiting() > 0 { self.running().max(self.st.peak) } else { 0 };
         if !self.st.chain.is_empty() || !self.pool.urgent().is_empty() {
             self.drain_urgent();
         }

@@ -82,6 +82,8 @@ pub struct PoolState {
     pub closed: bool,
     /// Shut down: who waits is evicted.
     pub shut: bool,
+    /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
+    pub peak: u32,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -194,6 +196,7 @@ impl PoolCore {
                 published_ns: u64::MAX,
                 closed: false,
                 shut: false,
+                peak: 0,
                 stats: PoolStats::default(),
             }),
             bands: bands.into_boxed_slice(),

@@ -212,4 +212,22 @@ impl Shard {
         }
         session.progress
     }
+
+    /// A turn that calls `pause` with LOCK still in hand, as if its thread had lost the core there; `false`:
+    /// LOCK was taken. For tests of what others may do meanwhile: nothing else of the host runs under LOCK.
+    #[cold]
+    pub(crate) fn paused_turn(&self, pool: &PoolCore, pause: impl FnOnce()) -> bool {
+        let TryLock::Ours(word) = pool.gate.try_lock() else { return false };
+        let now = Now::lazy(&self.clock);
+        let mut session = Session::new(&now, TURN_BUDGET);
+        let ((), left) = self.hold(pool, word, &mut session, |hold| {
+            hold.again();
+            pause();
+        });
+        if left || pool.has_mail() {
+            self.turn_again(pool, &mut session, left);
+        }
+        session.deliver(self);
+        true
+    }
 }

@@ -212,7 +212,7 @@ impl Hold<'_, '_> {
 
     /// Step 5: the word to unlock with, and whether work is left that no look at the mail would find.
     #[inline(always)]
-    pub(in crate::shard) fn finish(&self) -> (PoolWord, bool) {
+    pub(in crate::shard) fn finish(&mut self) -> (PoolWord, bool) {
         let waiting = self.st.queues.waiting();
         let spent = self.stop == Some(Stop::Budget);
         let (waiters, blocked) = if waiting == 0 {
@@ -223,6 +223,7 @@ impl Hold<'_, '_> {
             (0, !planted!("b2-mark"))
         };
         let left = (spent && waiting > 0) || !self.st.chain.is_empty();
+        self.st.peak = if left { self.peak } else { 0 };
         (self.word.unlocked(waiters, blocked), left)
     }
 }
