@@ -18,6 +18,7 @@
 pub mod assign;
 pub mod replay;
 pub mod report;
+pub mod scheme;
 pub mod service;
 pub mod stats;
 pub mod table;

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::stats::{BandStats, Collector, ReasonCounts};
+use super::{
+    scheme::Scheme,
+    stats::{BandStats, Collector, ReasonCounts},
+};
 
 /// What [`BandReport::starved`] means.
 pub const STARVED_RULE: &str = "starved: while the band had a waiter without a break, more than max(100, 4 x round) \
@@ -45,17 +48,6 @@ pub struct Report {
     pub starved_rule: &'static str,
     /// One report per configuration.
     pub configs: Vec<ConfigReport>,
-}
-
-/// The order over the bands, as the engine's own policy computes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scheme {
-    /// `strict`, `wfq priority-first` or `wfq interleaved`.
-    pub schedule: String,
-    /// Weight per priority; empty under strict.
-    pub weights: BTreeMap<i32, u64>,
-    /// Dispatches of one round; 0 under strict.
-    pub round: u64,
 }
 
 /// One configuration.

@@ -23,6 +23,9 @@ const COLUMNS: [(&str, usize); 13] = [
     ("starv", 6),
 ];
 
+/// Longest line of running text.
+const WIDTH: usize = 98;
+
 const LEGEND: &str = "\
 disp: dispatched; share: of all dispatches; busy: share while every band had a waiter;
 p50 to max: wait until dispatch; run: longest run of other bands' dispatches while the band waited;
@@ -42,13 +45,13 @@ fn write_report(out: &mut String, report: &Report) -> fmt::Result {
         "trace {} ({}, {} rows), speed-up {}",
         report.trace, report.format, report.rows, report.speedup
     )?;
-    writeln!(out, "{}", report.service_rule)?;
-    writeln!(out, "{}", report.assignment_rule)?;
+    writeln!(out, "{}", wrap(report.service_rule, WIDTH))?;
+    writeln!(out, "{}", wrap(&report.assignment_rule, WIDTH))?;
     for config in &report.configs {
         writeln!(out)?;
         write_config(out, config)?;
     }
-    writeln!(out, "\n{LEGEND}\n{}", wrap(report.starved_rule, 98))
+    writeln!(out, "\n{LEGEND}\n{}", wrap(report.starved_rule, WIDTH))
 }
 
 fn write_config(out: &mut String, config: &ConfigReport) -> fmt::Result {
@@ -141,4 +144,34 @@ fn wrap(text: &str, width: usize) -> String {
         column += length;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COLUMNS, human_ms, shorten, wrap};
+
+    #[test]
+    fn rows_fit_into_100_columns_and_cells_into_theirs() {
+        assert!(COLUMNS.iter().map(|(_, width)| width).sum::<usize>() <= 100);
+        for (ms, text) in [
+            (0.0, "0"),
+            (0.25, "250us"),
+            (99.94, "99.9ms"),
+            (999.0, "999ms"),
+            (99_900.0, "99.9s"),
+            (9_999_000.0, "9999s"),
+            (36_000_000.0, "10.0h"),
+        ] {
+            assert_eq!(human_ms(ms), text);
+        }
+        assert!(human_ms(1e13).len() <= 8);
+    }
+
+    #[test]
+    fn text_is_wrapped_and_names_are_shortened() {
+        assert_eq!(wrap("one two three", 7), "one two\nthree");
+        assert_eq!(wrap("unbreakable", 3), "unbreakable");
+        assert_eq!(shorten("20 interactive", 15), "20 interactive");
+        assert_eq!(shorten("20 interactive chat", 15), "20 interactiv..");
+    }
 }

@@ -6,7 +6,8 @@ use crate::{
     sim::{
         assign::Rule,
         model::{Model, Order},
-        report::{BandReport, ConfigReport, STARVED_RULE, Scheme, starved_after},
+        report::{BandReport, ConfigReport, STARVED_RULE, starved_after},
+        scheme::Scheme,
         service::{Speedup, service_ns},
         stats::Collector,
         trace::Trace,
