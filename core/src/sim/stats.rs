@@ -19,6 +19,9 @@ const BUCKETS: usize = 256;
 /// Significant decimal digits of the wait percentiles.
 const DIGITS: u8 = 3;
 
+/// Waits up to this long (73 minutes) need no growth of the histogram.
+const USUAL_WAIT_NS: u64 = 1 << 42;
+
 /// Counts of one band.
 #[derive(Clone, Debug)]
 pub struct BandStats {
@@ -125,6 +128,8 @@ impl Series {
 
 impl BandStats {
     fn new() -> Result<Self, hdrhistogram::CreationError> {
+        let mut waits = Histogram::new_with_bounds(1, USUAL_WAIT_NS, DIGITS)?;
+        waits.auto(true);
         Ok(Self {
             arrived: 0,
             dispatched: 0,
@@ -132,7 +137,7 @@ impl BandStats {
             rejected: ReasonCounts::default(),
             evicted: ReasonCounts::default(),
             waiting: 0,
-            waits: Histogram::new(DIGITS)?,
+            waits,
             wait_ns_max: 0,
             longest_run: 0,
             longest_gap: 0,
