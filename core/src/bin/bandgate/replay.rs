@@ -10,7 +10,7 @@ use std::{
 use bandgate_core::{
     sim::{
         assign::Rule,
-        engine::EngineDispatcher,
+        engine::SimEngine,
         replay::{ReplayError, replay},
         report::{ConfigReport, Report, STARVED_RULE},
         scheme::Scheme,
@@ -201,9 +201,9 @@ impl Job {
         let name = &self.config.name;
         let mut collector =
             Collector::new(self.bands.len()).map_err(|e| Failure::Internal(e.to_string()))?;
-        let mut dispatcher =
-            EngineDispatcher::new(&self.config.settings, &self.pool, &self.workload)
-                .map_err(|e| Failure::Input(format!("{}: {e}", self.config.source)))?;
+        let mut engine = SimEngine::start(&self.config.settings, &self.pool, &self.workload)
+            .map_err(|e| Failure::Input(format!("{}: {e}", self.config.source)))?;
+        let mut dispatcher = engine.dispatcher();
         let bar = progress_bar(self.workload.requests.len() as u64, name);
         let mut progress = |arrived| bar.set_position(arrived as u64);
         replay(&self.workload, self.pool.slots, &mut dispatcher, &mut collector, &mut progress)
