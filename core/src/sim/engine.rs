@@ -22,6 +22,9 @@ use crate::{
 /// Places of one completion queue; a waiting request holds one, so more waiters need more queues.
 const PLACES: u32 = 1 << 16;
 
+/// Completion queues an engine may have.
+const MAX_QUEUES: u32 = 64;
+
 /// Why a configuration could not be made an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineError {
@@ -107,8 +110,10 @@ impl SimEngine {
         let engine = Engine::start_with_clock(&settings, clock.clone())?;
         let pool = engine.pool(&name)?;
         let bands = pool.priorities().iter().map(|&p| pool.band(p)).collect::<Result<_, _>>()?;
-        let queues = (0..max_requests.div_ceil(PLACES))
-            .map(|_| engine.completion_queue(PLACES.min(max_requests)))
+        // One place more than may wait: it is the engine that says `queue_full`, after its other reasons.
+        let places = max_requests.saturating_add(1);
+        let queues = (0..places.div_ceil(PLACES).min(MAX_QUEUES))
+            .map(|_| engine.completion_queue(PLACES.min(places)))
             .collect::<Result<_, _>>()?;
         let flows = workload
             .flows
@@ -176,7 +181,8 @@ impl Dispatcher for EngineDispatcher<'_> {
                 Err(reason) => return SubmitResult::Rejected(reason),
             }
         }
-        SubmitResult::Rejected(Reason::Busy)
+        // As many wait as there are places.
+        SubmitResult::Rejected(Reason::QueueFull)
     }
 
     #[inline]
@@ -220,3 +226,6 @@ impl Dispatcher for EngineDispatcher<'_> {
         (self.deadline_ns != u64::MAX).then_some(self.deadline_ns)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,16 @@ impl Model {
         self.granted.push(row);
     }
 
+    /// A dispatch past the queue counts like any other: nobody else wanted the slot.
+    fn charge_direct(&mut self, band: usize) {
+        if let Order::Credits { quota, left } = &mut self.order {
+            if left[band] == 0 {
+                left.clone_from(quota);
+            }
+            left[band] -= 1;
+        }
+    }
+
     fn next(&mut self) -> Option<usize> {
         let first_of =
             |band: u8, waiting: &[SimRequest]| waiting.iter().position(|r| r.band == band);
@@ -82,6 +92,7 @@ impl Dispatcher for Model {
     fn submit(&mut self, _now_ns: u64, request: &SimRequest) -> SubmitResult {
         if self.running.len() < self.slots && self.waiting.is_empty() {
             self.start(request.row);
+            self.charge_direct(usize::from(request.band));
             return SubmitResult::Granted;
         }
         if self.waiting.len() >= self.most_waiting {
