@@ -158,7 +158,7 @@ fn check_shares(report: &Value) {
             let got = number(&band["dispatched_all_backlogged"]);
             assert!((got * 10).abs_diff(all * weight) <= round * 10, "{name}: {got} of {all}");
         }
-        assert!(number(&bands[2]["longest_gap_while_backlogged"]) < round, "{name}");
+        assert!(number(&bands[2]["longest_gap_all_backlogged"]) < round, "{name}");
     }
 }
 

@@ -96,6 +96,8 @@ pub struct BandReport {
     pub longest_run_of_others: u64,
     /// The same between two dispatches of this band.
     pub longest_gap_while_backlogged: u64,
+    /// The same while every band had a waiter: what the weights alone bound, by a round less one.
+    pub longest_gap_all_backlogged: u64,
     /// Refused at arrival.
     pub rejected: u64,
     /// Removed while waiting.
@@ -178,6 +180,7 @@ impl BandReport {
             wait_ms: WaitReport::new(stats),
             longest_run_of_others: stats.longest_run,
             longest_gap_while_backlogged: stats.longest_gap,
+            longest_gap_all_backlogged: stats.longest_full_gap,
             rejected: stats.rejected.total(),
             evicted: stats.evicted.total(),
             rejected_by_reason: by_name(&stats.rejected),

@@ -45,6 +45,8 @@ pub struct BandStats {
     pub longest_run: u64,
     /// Longest gap between two of its dispatches while it stayed backlogged.
     pub longest_gap: u64,
+    /// Longest full gap.
+    pub longest_full_gap: u64,
     /// Longest waits over virtual time.
     pub series: Series,
     /// All dispatches when the current run began.
@@ -141,19 +143,32 @@ impl BandStats {
             wait_ns_max: 0,
             longest_run: 0,
             longest_gap: 0,
+            longest_full_gap: 0,
             series: Series::new(),
             run_began: 0,
             after_own: false,
         })
     }
 
-    /// Ends the current run after `dispatches` of all bands; `own`: by a dispatch of this band.
+    /// Ends the current run after `dispatches` of all bands.
     #[inline]
-    fn end_run(&mut self, dispatches: u64, own: bool) {
+    fn end_run(&mut self, dispatches: u64) -> u64 {
         let run = dispatches - self.run_began;
         self.longest_run = self.longest_run.max(run);
-        if own && self.after_own {
+        run
+    }
+
+    /// Ends it by a dispatch of this band. `partial`: the last dispatch at which not every band was backlogged, counted
+    /// from 1.
+    #[inline]
+    fn end_gap(&mut self, dispatches: u64, partial: u64) {
+        let run = self.end_run(dispatches);
+        if self.after_own {
             self.longest_gap = self.longest_gap.max(run);
+            // The run began with dispatch number `run_began`, which was this band's.
+            if partial < self.run_began {
+                self.longest_full_gap = self.longest_full_gap.max(run);
+            }
         }
     }
 }
@@ -167,6 +182,8 @@ pub struct Collector {
     backlogged: BandMask,
     dispatches: u64,
     dispatches_all_backlogged: u64,
+    /// The last dispatch at which not every band was backlogged, counted from 1.
+    last_partial: u64,
     completed: u64,
     end_ns: u64,
 }
@@ -181,6 +198,7 @@ impl Collector {
             backlogged: 0,
             dispatches: 0,
             dispatches_all_backlogged: 0,
+            last_partial: 0,
             completed: 0,
             end_ns: 0,
         })
@@ -214,8 +232,11 @@ impl Collector {
     pub fn granted(&mut self, band: u8, t_ns: u64, wait_ns: u64, was_queued: bool) {
         let all_backlogged = self.backlogged == self.all;
         let stats = &mut self.bands[usize::from(band)];
+        if !all_backlogged {
+            self.last_partial = self.dispatches + 1;
+        }
         if stats.waiting > 0 {
-            stats.end_run(self.dispatches, true);
+            stats.end_gap(self.dispatches, self.last_partial);
         }
         self.dispatches += 1;
         stats.dispatched += 1;
@@ -245,7 +266,7 @@ impl Collector {
         stats.evicted.add(reason);
         stats.waiting -= 1;
         if stats.waiting == 0 {
-            stats.end_run(self.dispatches, false);
+            stats.end_run(self.dispatches);
             self.backlogged &= !(1 << band);
         }
     }
@@ -262,7 +283,7 @@ impl Collector {
         let dispatches = self.dispatches;
         for stats in &mut self.bands {
             if stats.waiting > 0 {
-                stats.end_run(dispatches, false);
+                stats.end_run(dispatches);
             }
         }
     }

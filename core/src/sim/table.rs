@@ -29,7 +29,8 @@ const WIDTH: usize = 98;
 const LEGEND: &str = "\
 disp: dispatched; share: of all dispatches; busy: share while every band had a waiter;
 p50 to max: wait until dispatch; run: longest run of other bands' dispatches while the band waited;
-gap: the same between two of its own dispatches; rej, evict: refused, removed while waiting.";
+gap: the same between two of its own dispatches while every band had a waiter;
+rej, evict: refused, removed while waiting.";
 
 /// The tables of all configurations.
 pub fn render(report: &Report) -> String {
@@ -93,7 +94,7 @@ fn cells(band: &BandReport) -> [String; 13] {
         p99,
         max,
         band.longest_run_of_others.to_string(),
-        band.longest_gap_while_backlogged.to_string(),
+        band.longest_gap_all_backlogged.to_string(),
         band.rejected.to_string(),
         band.evicted.to_string(),
         if band.starved { "yes" } else { "no" }.into(),

@@ -100,7 +100,7 @@ fn strict_starves_the_lowest_band_and_credits_do_not() {
     assert_eq!(strict.iter().map(|b| b.starved).collect::<Vec<_>>(), [false, true, true]);
     let credits = reports(&mut Model::credits(&[6, 3, 1], 4), &workload, 10);
     assert!(credits.iter().all(|b| !b.starved));
-    assert_eq!(credits[2].longest_gap_while_backlogged, 9);
+    assert_eq!(credits[2].longest_gap_all_backlogged, 9);
     assert!(STARVED_RULE.contains("max(100, 4 x round)"));
     assert_eq!([0, 10, 25, 26, u64::MAX].map(starved_after), [100, 100, 100, 104, u64::MAX]);
 }

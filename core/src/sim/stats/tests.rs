@@ -19,7 +19,9 @@ const BANDS: u8 = 3;
 fn history(draws: &[(u8, u8, u32)]) -> Vec<Event> {
     let mut waiting = [0u32; BANDS as usize];
     let mut t = 0;
-    let mut events = Vec::new();
+    // Everybody waits at the start, so that full gaps occur.
+    let mut events: Vec<Event> = (0..3 * BANDS).map(|n| Event::Queued(n % BANDS)).collect();
+    waiting.fill(3);
     for &(what, band, value) in draws {
         let band = band % BANDS;
         let count = &mut waiting[usize::from(band)];
@@ -58,9 +60,9 @@ fn collect(events: &[Event]) -> Collector {
     collector
 }
 
-/// Per band (dispatched, dispatched while all were backlogged, longest run, longest gap): recounted from the whole history at
-/// every step.
-fn recount(events: &[Event], band: u8) -> (u64, u64, u64, u64) {
+/// Per band (dispatched, dispatched while all were backlogged, longest run, longest gap, longest full gap): recounted from the
+/// whole history at every step.
+fn recount(events: &[Event], band: u8) -> (u64, u64, u64, u64, u64) {
     let waiting_before = |i: usize, of: u8| {
         events[..i].iter().fold(0i64, |n, e| match *e {
             Event::Queued(b) if b == of => n + 1,
@@ -69,17 +71,20 @@ fn recount(events: &[Event], band: u8) -> (u64, u64, u64, u64) {
             _ => n,
         })
     };
-    let (mut dispatched, mut all, mut longest_run, mut longest_gap) = (0, 0, 0, 0);
-    // The run in progress, and whether a dispatch of the band began it.
-    let (mut run, mut after_own) = (0, false);
+    let (mut dispatched, mut all, mut longest_run, mut longest_gap, mut longest_full) =
+        (0, 0, 0, 0, 0);
+    // The run in progress, whether a dispatch of the band began it, and whether all were backlogged since.
+    let (mut run, mut after_own, mut full) = (0, false, false);
     for (i, event) in events.iter().enumerate() {
         let before = waiting_before(i, band);
         let Event::Granted { band: b, .. } = *event else {
             if before == 0 {
-                (run, after_own) = (0, false);
+                (run, after_own, full) = (0, false, false);
             }
             continue;
         };
+        let all_wait = (0..BANDS).all(|other| waiting_before(i, other) > 0);
+        full &= all_wait;
         if b != band {
             if before > 0 {
                 run += 1;
@@ -88,13 +93,16 @@ fn recount(events: &[Event], band: u8) -> (u64, u64, u64, u64) {
             continue;
         }
         dispatched += 1;
-        all += u64::from((0..BANDS).all(|other| waiting_before(i, other) > 0));
+        all += u64::from(all_wait);
         if before > 0 && after_own {
             longest_gap = longest_gap.max(run);
+            if full {
+                longest_full = longest_full.max(run);
+            }
         }
-        (run, after_own) = (0, waiting_before(i + 1, band) > 0);
+        (run, after_own, full) = (0, waiting_before(i + 1, band) > 0, all_wait);
     }
-    (dispatched, all, longest_run, longest_gap)
+    (dispatched, all, longest_run, longest_gap, longest_full)
 }
 
 proptest! {
@@ -114,6 +122,7 @@ proptest! {
                 stats.dispatched_all_backlogged,
                 stats.longest_run,
                 stats.longest_gap,
+                stats.longest_full_gap,
             );
             prop_assert_eq!(counted, recount(&events, band), "band {}", band);
             let waits: Vec<u64> = events
