@@ -12,11 +12,16 @@ use super::{
     workload::{SimRequest, Workload},
 };
 use crate::{
-    Band, CompletionQueue, DriverKind, Engine, Flow, Permit, Pool, Reason, Request, Settings,
-    StartError, Submitted,
     clock::Clock,
-    engine::QueueError,
-    types::{NONE, TURN_BUDGET, settings::PoolSettings},
+    engine::{
+        Band, CompletionQueue, Engine, Flow, Permit, Pool, QueueError, Request, StartError,
+        Submitted,
+    },
+    error::Reason,
+    types::{
+        NONE, TURN_BUDGET,
+        settings::{DriverKind, PoolSettings, Settings},
+    },
 };
 
 /// Places of one completion queue; a waiting request holds one, so more waiters need more queues.

@@ -1,7 +1,8 @@
 //! `bandgate check`: is it valid, and what does the engine make of it, in numbers.
 #![forbid(unsafe_code)]
 
-use std::{fmt::Write, path::Path};
+use core::fmt::Write;
+use std::path::Path;
 
 use bandgate_core::{
     admit::ceiling::{Ceilings, ceilings, limit},

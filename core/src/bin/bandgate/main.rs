@@ -29,12 +29,6 @@ enum Failure {
     Internal(String),
 }
 
-impl Failure {
-    fn input(message: impl ToString) -> Self {
-        Self::Input(message.to_string())
-    }
-}
-
 /// Checks configurations and replays traces against them, offline and in virtual time.
 #[derive(Debug, Parser)]
 #[command(name = "bandgate", version, max_term_width = 100)]

@@ -121,14 +121,9 @@ fn headroom(report: &Report) -> f64 {
 }
 
 fn legend(band: &BandReport) -> String {
-    let mut text = band.label();
-    if let Some(share) = band.share_all_backlogged {
-        text.push_str(&format!(": {:.0} % while all waited", share * 100.0));
-    }
-    if band.starved {
-        text.push_str(", starved");
-    }
-    text
+    let share = band.share_all_backlogged.map(|s| format!(": {:.0} % while all waited", s * 100.0));
+    let starved = if band.starved { ", starved" } else { "" };
+    format!("{}{}{starved}", band.label(), share.unwrap_or_default())
 }
 
 /// A series cut where the band had no dispatch for longer than `bridge` seconds.

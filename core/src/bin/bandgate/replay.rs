@@ -208,7 +208,7 @@ impl Job {
         let mut progress = |arrived| bar.set_position(arrived as u64);
         replay(&self.workload, self.pool.slots, &mut dispatcher, &mut collector, &mut progress)
             .map_err(|e| match e {
-                ReplayError::TimeOverflow | ReplayError::NoSlots => Failure::input(e),
+                ReplayError::TimeOverflow | ReplayError::NoSlots => Failure::Input(e.to_string()),
                 _ => Failure::Internal(format!("the engine broke a promise: {e}")),
             })?;
         bar.finish_and_clear();

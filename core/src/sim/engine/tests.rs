@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::SimEngine;
 use crate::{
-    Reason, Settings,
+    error::Reason,
     sim::{
         assign::Rule,
         model::{Model, Order},
@@ -16,7 +16,7 @@ use crate::{
     },
     types::{
         policy::{BandSelection, Distribution, Ratio, Schedule, WfqParams},
-        settings::{PoolSettings, TenantSettings},
+        settings::{PoolSettings, Settings, TenantSettings},
     },
 };
 
