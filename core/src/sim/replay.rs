@@ -1,0 +1,251 @@
+//! The event loop in virtual time: arrivals from the workload, completions from a heap, deadlines from the dispatcher.
+//!
+//! At one instant completions come before deadlines, deadlines before arrivals; completions that end together come in row
+//! order. So the order of events, and with it the report, does not depend on anything but the inputs.
+#![forbid(unsafe_code)]
+
+use core::{cmp::Reverse, fmt};
+use std::collections::{BinaryHeap, binary_heap::PeekMut};
+
+use super::{
+    stats::Collector,
+    workload::{SimRequest, Workload},
+};
+use crate::error::Reason;
+
+/// Arrivals between two calls of the progress function.
+const PROGRESS_EVERY: usize = 4096;
+
+/// Answer to a submit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubmitResult {
+    /// It has its slot now, without having been queued.
+    Granted,
+    /// It waits, or is on its way; what becomes of it comes out of [`Dispatcher::drain`].
+    Queued,
+    /// It was refused.
+    Rejected(Reason),
+}
+
+/// What became of a queued request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The request of this row has its slot.
+    Granted(u32),
+    /// The request of this row waits no longer.
+    Evicted(u32, Reason),
+}
+
+/// What is being replayed: the engine, or a model of it in tests.
+pub trait Dispatcher {
+    /// A request arrives.
+    fn submit(&mut self, now_ns: u64, request: &SimRequest) -> SubmitResult;
+    /// The request of this row gives its slot back.
+    fn release(&mut self, now_ns: u64, row: u32);
+    /// Time passes: expire deadlines, finish work a bounded turn left over.
+    fn poll(&mut self, now_ns: u64);
+    /// Moves the outcomes since the last call to `out`, in the order they were decided.
+    fn drain(&mut self, out: &mut Vec<Outcome>);
+    /// When `poll` wants to be called next, if at all; a time that has passed: now.
+    fn next_deadline(&self) -> Option<u64>;
+}
+
+/// The dispatcher did what it must never do, or virtual time ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// An outcome for a row that was not waiting.
+    NotWaiting(u32),
+    /// More requests running than slots.
+    OverAdmitted {
+        /// Slots of the pool.
+        slots: u32,
+        /// Virtual time in nanoseconds.
+        t_ns: u64,
+    },
+    /// Virtual time would pass 2^64 nanoseconds.
+    TimeOverflow,
+    /// A pool without slots.
+    NoSlots,
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotWaiting(row) => write!(f, "row {row} got an outcome while it was not waiting"),
+            Self::OverAdmitted { slots, t_ns } => {
+                write!(f, "more than {slots} requests run at {t_ns} ns of virtual time")
+            }
+            Self::TimeOverflow => f.write_str("virtual time runs past 2^64 nanoseconds"),
+            Self::NoSlots => f.write_str("slots must be at least 1, got 0"),
+        }
+    }
+}
+
+impl core::error::Error for ReplayError {}
+
+/// Where a request is; checked at each step, so a slot granted twice is an error and not a nicer report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Outside,
+    Waiting,
+    Running,
+}
+
+/// State of one replay.
+struct Run<'a, D> {
+    requests: &'a [SimRequest],
+    dispatcher: &'a mut D,
+    collector: &'a mut Collector,
+    places: Vec<Place>,
+    /// (end, row) of the running requests.
+    running: BinaryHeap<Reverse<(u64, u32)>>,
+    outcomes: Vec<Outcome>,
+    /// Outcomes so far.
+    decided: u64,
+    /// Virtual time of the last event.
+    now: u64,
+    slots: u32,
+}
+
+/// Replays `workload` on `dispatcher`, a pool of `slots` slots, and counts into `collector`, until nothing more can
+/// happen: requests may still wait then, if the configuration never lets them run.
+///
+/// `progress` is told the number of requests that arrived, now and then. Allocates only before the loop starts and when
+/// more requests run than ever before.
+pub fn replay<D: Dispatcher>(
+    workload: &Workload,
+    slots: u32,
+    dispatcher: &mut D,
+    collector: &mut Collector,
+    progress: &mut dyn FnMut(usize),
+) -> Result<(), ReplayError> {
+    if slots == 0 {
+        return Err(ReplayError::NoSlots);
+    }
+    let requests = &workload.requests[..];
+    let heap = usize::try_from(slots).unwrap_or(usize::MAX).min(requests.len());
+    let mut run = Run {
+        requests,
+        dispatcher,
+        collector,
+        places: vec![Place::Outside; requests.len()],
+        running: BinaryHeap::with_capacity(heap),
+        outcomes: Vec::with_capacity(64),
+        decided: 0,
+        now: 0,
+        slots,
+    };
+    let mut next = 0;
+    loop {
+        let arrival = requests.get(next).map(|r| r.arrive_ns);
+        let end = run.running.peek().map(|&Reverse((end, _))| end);
+        let event = [end, arrival].into_iter().flatten().min();
+        if let Some(deadline) = run.dispatcher.next_deadline()
+            && end.is_none_or(|end| deadline < end)
+            && arrival.is_none_or(|arrival| deadline <= arrival)
+            && run.turn(deadline)?
+        {
+            continue;
+        }
+        if end.is_some() && end == event {
+            run.complete()?;
+        } else if let Some(request) = requests.get(next) {
+            next += 1;
+            run.arrive(request)?;
+            if next % PROGRESS_EVERY == 0 {
+                progress(next);
+            }
+        } else {
+            break;
+        }
+    }
+    progress(next);
+    run.collector.finish();
+    Ok(())
+}
+
+impl<D: Dispatcher> Run<'_, D> {
+    #[inline]
+    fn arrive(&mut self, request: &SimRequest) -> Result<(), ReplayError> {
+        let now = request.arrive_ns;
+        self.now = now;
+        self.collector.arrived(request.band);
+        match self.dispatcher.submit(now, request) {
+            SubmitResult::Granted => self.start(request, false)?,
+            SubmitResult::Queued => {
+                self.places[request.row as usize] = Place::Waiting;
+                self.collector.queued(request.band);
+            }
+            SubmitResult::Rejected(reason) => self.collector.rejected(request.band, reason),
+        }
+        self.outcomes()
+    }
+
+    /// The request that ends first gives its slot back.
+    #[inline]
+    fn complete(&mut self) -> Result<(), ReplayError> {
+        let Some(top) = self.running.peek_mut() else { return Ok(()) };
+        let Reverse((now, row)) = PeekMut::pop(top);
+        self.now = now;
+        self.places[row as usize] = Place::Outside;
+        self.collector.left(now);
+        self.dispatcher.release(now, row);
+        self.outcomes()
+    }
+
+    /// Polls the dispatcher at its deadline. False if that changed nothing: the next event then comes first.
+    fn turn(&mut self, deadline: u64) -> Result<bool, ReplayError> {
+        let before = self.decided;
+        self.now = self.now.max(deadline);
+        self.dispatcher.poll(self.now);
+        self.outcomes()?;
+        Ok(self.decided != before || self.dispatcher.next_deadline() != Some(deadline))
+    }
+
+    /// Applies what the dispatcher decided since the last call.
+    #[inline]
+    fn outcomes(&mut self) -> Result<(), ReplayError> {
+        let mut outcomes = core::mem::take(&mut self.outcomes);
+        self.dispatcher.drain(&mut outcomes);
+        for &outcome in &outcomes {
+            self.apply(outcome)?;
+        }
+        self.decided += outcomes.len() as u64;
+        outcomes.clear();
+        self.outcomes = outcomes;
+        Ok(())
+    }
+
+    #[inline]
+    fn apply(&mut self, outcome: Outcome) -> Result<(), ReplayError> {
+        let (Outcome::Granted(row) | Outcome::Evicted(row, _)) = outcome;
+        let at = row as usize;
+        if self.places.get(at) != Some(&Place::Waiting) {
+            return Err(ReplayError::NotWaiting(row));
+        }
+        let request = self.requests[at];
+        if let Outcome::Evicted(_, reason) = outcome {
+            self.places[at] = Place::Outside;
+            self.collector.evicted(request.band, reason);
+            return Ok(());
+        }
+        self.start(&request, true)
+    }
+
+    /// A request begins to run.
+    #[inline]
+    fn start(&mut self, request: &SimRequest, queued: bool) -> Result<(), ReplayError> {
+        let now = self.now;
+        let end = now.checked_add(request.service_ns).ok_or(ReplayError::TimeOverflow)?;
+        self.places[request.row as usize] = Place::Running;
+        self.running.push(Reverse((end, request.row)));
+        if self.running.len() > self.slots as usize {
+            return Err(ReplayError::OverAdmitted { slots: self.slots, t_ns: now });
+        }
+        self.collector.granted(request.band, now, now - request.arrive_ns, queued);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
