@@ -1,0 +1,30 @@
+//! What criterion cannot hold: cross-core runs under the gate (P5, P8, P15) and tails by stamps (P3, P17).
+#![allow(missing_docs, reason = "a program, not a library")]
+#![allow(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "a measuring program: it computes ratios"
+)]
+
+use bandgate_benches::{
+    machine,
+    report::{self, Args},
+};
+
+mod p05_cross_core;
+mod p08_contended;
+mod p15_two_pools;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    machine::pin(0);
+    let args = Args::from_env();
+    report::cross_core(&args, "P5/round_trip", || {
+        vec![("rtt", bandgate_benches::gate::round_trip_ns())]
+    });
+    p05_cross_core::run(&args);
+    p08_contended::run(&args);
+    p15_two_pools::run(&args);
+}
