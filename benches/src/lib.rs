@@ -10,8 +10,10 @@
 )]
 
 pub mod counting;
+pub mod figures;
 pub mod gate;
 pub mod machine;
+pub mod paths;
 pub mod peers;
 pub mod report;
 pub mod rng;

@@ -1,11 +1,12 @@
 //! Cores and stamps: pinning by `sched_setaffinity`, time by the TSC where there is one.
 
 use core::{hint::spin_loop, time::Duration};
-use std::{sync::OnceLock, thread::available_parallelism, time::Instant};
+use std::{sync::OnceLock, thread, time::Instant};
 
-/// Cores this process may use.
-pub fn cores() -> usize {
-    available_parallelism().map_or(1, core::num::NonZero::get)
+/// Whether a thread may be kept on core 0 and another on core 1 (tried once, on a thread of its own).
+pub fn two_cores() -> bool {
+    static BOTH: OnceLock<bool> = OnceLock::new();
+    *BOTH.get_or_init(|| thread::spawn(|| pin(0) && pin(1)).join().unwrap_or(false))
 }
 
 /// Keeps the calling thread on one core; false if the system refuses.

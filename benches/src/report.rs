@@ -70,7 +70,7 @@ pub fn cross_core(args: &Args, id: &str, mut run: impl FnMut() -> Figures) {
     if !args.wants(id) {
         return;
     }
-    if machine::cores() < 2 {
+    if !machine::two_cores() {
         println!("{id}: not measured, it needs two cores");
         return;
     }

@@ -7,10 +7,11 @@
 )]
 
 use bandgate_benches::{
-    machine,
+    gate,
     report::{self, Args},
 };
 
+mod p03_tail;
 mod p05_cross_core;
 mod p08_contended;
 mod p15_two_pools;
@@ -19,11 +20,9 @@ mod p15_two_pools;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    machine::pin(0);
     let args = Args::from_env();
-    report::cross_core(&args, "P5/round_trip", || {
-        vec![("rtt", bandgate_benches::gate::round_trip_ns())]
-    });
+    report::cross_core(&args, "P5/round_trip", || vec![("rtt", gate::round_trip_ns())]);
+    p03_tail::run(&args);
     p05_cross_core::run(&args);
     p08_contended::run(&args);
     p15_two_pools::run(&args);

@@ -1,11 +1,10 @@
 //! P5: a request crosses to the other core and its permit comes back, nobody parks. One request a microsecond.
 
 use core::sync::atomic::AtomicU64;
-use std::thread;
 
 use bandgate_benches::{
     gate::{expect, pair, send},
-    machine::{self, Pace, latencies, latencies_with},
+    machine::{Pace, latencies, latencies_with},
     peers::scheduler,
     report::{self, Args},
 };
@@ -47,18 +46,16 @@ fn floor(requests: usize) -> Vec<u64> {
 /// A thread on core 1 spins on its channel and owns the heap; the caller spins on its oneshot.
 fn scheduler_thread(requests: usize) -> Vec<u64> {
     let (commands, inbox) = mpsc::channel(1024);
-    let owner = thread::spawn(move || {
-        machine::pin(1);
-        scheduler::spin(inbox, 8);
-    });
-    machine::pin(0);
-    let ticks = latencies_with(
-        requests,
-        Some(Pace::every_ns(PACE_NS)),
-        || assert!(scheduler::admit_spinning(&commands, 1)),
-        || assert!(commands.try_send(scheduler::Command::Release).is_ok()),
+    let (ticks, (), _) = pair(
+        move || {
+            latencies_with(
+                requests,
+                Some(Pace::every_ns(PACE_NS)),
+                || assert!(scheduler::admit_spinning(&commands, 1)),
+                || assert!(commands.try_send(scheduler::Command::Release).is_ok()),
+            )
+        },
+        || scheduler::spin(inbox, 8),
     );
-    drop(commands);
-    assert!(owner.join().is_ok());
     ticks
 }

@@ -15,12 +15,14 @@ use super::scheduler::Scheduler;
 pub fn tokio_semaphore(semaphore: &Semaphore) -> bool {
     let mut waiter = pin!(semaphore.acquire());
     let mut context = Context::from_waker(Waker::noop());
-    let queued = waiter.as_mut().poll(&mut context).is_pending();
+    if waiter.as_mut().poll(&mut context).is_ready() {
+        return false;
+    }
     semaphore.add_permits(1);
     match waiter.as_mut().poll(&mut context) {
         Poll::Ready(Ok(permit)) => {
             permit.forget();
-            queued
+            true
         }
         Poll::Ready(Err(_)) | Poll::Pending => false,
     }
