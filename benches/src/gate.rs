@@ -129,6 +129,16 @@ pub fn pair<A: Send, B: Send>(
     (a, b, machine::ns(ticks))
 }
 
+/// Runs a closure on a thread kept on one core.
+pub fn on_core<T: Send>(core: usize, work: impl FnOnce() -> T + Send) -> T {
+    let pinned = || {
+        machine::pin(core);
+        work()
+    };
+    let done = thread::scope(|scope| scope.spawn(pinned).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 fn timed<T>(core: usize, ready: &AtomicUsize, work: impl FnOnce() -> T) -> (T, u64, u64) {
     machine::pin(core);
     // ORDERING: AcqRel pairs with the Acquire below: both threads leave after both have arrived.

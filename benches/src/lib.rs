@@ -13,6 +13,7 @@ pub mod counting;
 pub mod figures;
 pub mod gate;
 pub mod machine;
+pub mod ours;
 pub mod paths;
 pub mod peers;
 pub mod report;

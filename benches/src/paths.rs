@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::{
+    ours::{Ours, Walk, decision::Decision, handoff::Saturated},
     peers::{
         bands::{Bitmap, FinishTags},
         floor::CasPermits,
@@ -26,6 +27,11 @@ pub type NamedPath = (&'static str, fn());
 
 /// All paths.
 pub const PATHS: &[NamedPath] = &[
+    ("P1/bandgate", ours_pool_only),
+    ("P2/bandgate/64", ours_all_limits),
+    ("P3/bandgate/64", ours_handoff),
+    ("P4/bandgate_strict/1k", ours_strict),
+    ("P4/bandgate_wfq/1k", ours_weighted),
     ("P1/floor_cas", floor_cas),
     ("P1/tokio_semaphore", tokio_semaphore),
     ("P3/tokio_semaphore", tokio_handoff),
@@ -41,6 +47,39 @@ pub fn collected(mut operation: impl FnMut()) {
     for _ in 0..ROUNDS {
         operation();
     }
+}
+
+fn ours_pool_only() {
+    let ours = Ours::pool_only(8);
+    collected(|| ours.admit_release(black_box(&ours.requests[0])));
+}
+
+fn ours_all_limits() {
+    let ours = Ours::all_limits(8, 64);
+    let mut walk = Walk::over(ours.requests.len());
+    collected(|| ours.admit_release(&ours.requests[walk.next()]));
+}
+
+fn ours_handoff() {
+    let saturated = Saturated::new(64, None);
+    let mut handoff = saturated.begin();
+    collected(|| {
+        black_box(handoff.step());
+    });
+}
+
+fn ours_strict() {
+    let mut decision = Decision::strict(DEPTH);
+    collected(|| {
+        black_box(decision.step());
+    });
+}
+
+fn ours_weighted() {
+    let mut decision = Decision::weighted(DEPTH);
+    collected(|| {
+        black_box(decision.step_backlogged());
+    });
 }
 
 fn floor_cas() {

@@ -85,6 +85,7 @@ pub const ROWS: &[Row] = &[
     row("P3", "hand-off, 64 waiting", "P3/bandgate/64", Key("P3/tokio_semaphore"), Ratio(0.55)),
     row("P3", "hand-off, 1,024 waiting", "P3/bandgate/1024", Key("P3/tokio_semaphore"), Ratio(0.55)),
     row("P3", "hand-off, 64 waiting", "P3/bandgate/64", Key("P3/heap_oneshot"), Compared),
+    row("P3", "hand-off, 64 waiting, each with a deadline", "P3/bandgate_deadlines/64", Key("P3/tokio_semaphore"), Compared),
     row("P3", "hand-off p99.9, 64 waiting, stamps included", "P3/bandgate_64/p999", Key("P3/tokio_semaphore_tail/p999"), Ns(300.0)),
     row("P3", "hand-off p99.9, 1,024 waiting, stamps included", "P3/bandgate_1024/p999", Key("P3/tokio_semaphore_tail/p999"), Ns(300.0)),
     row("P4", "decision, strict, 1k waiting", "P4/bandgate_strict/1k", Key("P4/bitmap_vecdeque/1k"), Ns(5.0)),

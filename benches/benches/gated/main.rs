@@ -15,6 +15,7 @@ mod p03_tail;
 mod p05_cross_core;
 mod p08_contended;
 mod p15_two_pools;
+mod p17_pause;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -26,4 +27,5 @@ fn main() {
     p05_cross_core::run(&args);
     p08_contended::run(&args);
     p15_two_pools::run(&args);
+    p17_pause::run(&args);
 }

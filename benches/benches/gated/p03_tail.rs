@@ -2,6 +2,7 @@
 
 use bandgate_benches::{
     machine::{self, latencies},
+    ours::handoff::Saturated,
     peers::handoff,
     report::{self, Args, Figures},
     stats,
@@ -11,6 +12,13 @@ use tokio::sync::Semaphore;
 const HANDOFFS: usize = 100_000;
 
 pub(crate) fn run(args: &Args) {
+    for waiting in [64, 1_024] {
+        let saturated = Saturated::new(waiting, None);
+        let mut handoff = saturated.begin();
+        tail(args, &format!("P3/bandgate_{waiting}"), || {
+            handoff.step();
+        });
+    }
     let semaphore = Semaphore::new(0);
     tail(args, "P3/tokio_semaphore_tail", || assert!(handoff::tokio_semaphore(&semaphore)));
 }

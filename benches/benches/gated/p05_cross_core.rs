@@ -1,10 +1,11 @@
 //! P5: a request crosses to the other core and its permit comes back, nobody parks. One request a microsecond.
 
-use core::sync::atomic::AtomicU64;
+use core::{cell::Cell, sync::atomic::AtomicU64};
 
 use bandgate_benches::{
-    gate::{expect, pair, send},
+    gate::{expect, on_core, pair, send},
     machine::{Pace, latencies, latencies_with},
+    ours::cross::Shard,
     peers::scheduler,
     report::{self, Args},
 };
@@ -16,8 +17,25 @@ const PACE_NS: u32 = 1_000;
 
 pub(crate) fn run(args: &Args) {
     let requests = args.effort(REQUESTS);
+    report::cross_core(args, "P5/bandgate", || report::p50_p99(ours(requests)));
     report::cross_core(args, "P5/floor_store", || report::p50_p99(floor(requests)));
     report::cross_core(args, "P5/scheduler_thread", || report::p50_p99(scheduler_thread(requests)));
+}
+
+/// The shard's thread spins on core 1, the caller on core 0. A shard for each run: an idle one would still spin while
+/// the round trip is probed.
+fn ours(requests: usize) -> Vec<u64> {
+    let shard = Shard::start();
+    on_core(0, || {
+        let queue = shard.queue();
+        let held = Cell::new(None);
+        latencies_with(
+            requests,
+            Some(Pace::every_ns(PACE_NS)),
+            || held.set(shard.admit(&queue)),
+            || drop(held.take()),
+        )
+    })
 }
 
 /// One store each way at the same pace: what a hand-off cannot be faster than.

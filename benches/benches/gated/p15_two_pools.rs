@@ -5,6 +5,7 @@ use core::hint::black_box;
 
 use bandgate_benches::{
     gate::pair,
+    ours::TwoPools,
     peers::floor::CasPermits,
     report::{self, Args, Figures},
 };
@@ -12,6 +13,8 @@ use bandgate_benches::{
 const OPERATIONS: usize = 1_000_000;
 
 pub(crate) fn run(args: &Args) {
+    let ours = TwoPools::start();
+    both(args, "bandgate", || ours.admit_release(0), || ours.admit_release(1));
     let (one, two) = (CasPermits::new(8), CasPermits::new(8));
     let operation = |permits: &CasPermits| {
         black_box(permits.try_acquire());
@@ -22,7 +25,7 @@ pub(crate) fn run(args: &Args) {
 }
 
 /// One thread alone, then both, in the same run.
-pub(crate) fn both(args: &Args, who: &str, first: impl Fn() + Sync, second: impl Fn() + Sync) {
+fn both(args: &Args, who: &str, first: impl Fn() + Sync, second: impl Fn() + Sync) {
     let rounds = args.effort(OPERATIONS);
     report::cross_core(args, &format!("P15/{who}"), || scaling(rounds, &first, &second));
 }

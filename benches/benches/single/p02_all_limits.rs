@@ -4,12 +4,27 @@
 
 use core::hint::black_box;
 
-use bandgate_benches::peers::tasks;
-use criterion::Criterion;
+use bandgate_benches::{
+    ours::{Ours, Walk},
+    peers::tasks,
+};
+use criterion::{BenchmarkId, Criterion};
 use tokio::sync::Semaphore;
 
 pub(crate) fn run(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("P2");
+    for (flows, name) in [(64, "64"), (131_072, "131k")] {
+        // Made on first use: naming 131,072 flows takes a while that a filtered run should not pay.
+        let mut made = None;
+        group.bench_function(BenchmarkId::new("bandgate", name), |b| {
+            let (ours, walk) = made.get_or_insert_with(|| {
+                let ours = Ours::all_limits(8, flows);
+                let walk = Walk::over(ours.requests.len());
+                (ours, walk)
+            });
+            b.iter(|| ours.admit_release(&ours.requests[walk.next()]));
+        });
+    }
     let semaphore = Semaphore::new(8);
     group
         .bench_function("tokio_semaphore", |b| b.iter(|| drop(black_box(semaphore.try_acquire()))));

@@ -3,6 +3,7 @@
 use core::hint::black_box;
 
 use bandgate_benches::{
+    ours::decision::Decision,
     peers::bands::{Bitmap, FinishTags},
     rng::Rng,
 };
@@ -15,6 +16,16 @@ pub(crate) fn run(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("P4");
     for (depth, name) in DEPTHS {
         // Made on first use: a filtered run must not build what it does not measure.
+        let mut made = None;
+        group.bench_function(BenchmarkId::new("bandgate_strict", name), |b| {
+            let decision = made.get_or_insert_with(|| Decision::strict(depth));
+            b.iter(|| decision.step());
+        });
+        let mut made = None;
+        group.bench_function(BenchmarkId::new("bandgate_wfq", name), |b| {
+            let decision = made.get_or_insert_with(|| Decision::weighted(depth));
+            b.iter(|| decision.step_backlogged());
+        });
         let mut made = None;
         group.bench_function(BenchmarkId::new("bitmap_vecdeque", name), |b| {
             let (bands, rng) = made.get_or_insert_with(|| bitmap(depth));

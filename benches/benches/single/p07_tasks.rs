@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use bandgate_benches::peers::tasks;
+use bandgate_benches::{ours, peers::tasks};
 use criterion::Criterion;
 
 const TASKS: usize = 64;
@@ -10,6 +10,11 @@ const TASKS: usize = 64;
 pub(crate) fn run(criterion: &mut Criterion) {
     let Some(runtime) = tasks::runtime() else { return };
     let mut group = criterion.benchmark_group("P7");
+    group.bench_function("bandgate", |b| {
+        b.iter_custom(|admits| {
+            per_admit(admits, |rounds| ours::tasks::run(&runtime, TASKS, 1, rounds))
+        });
+    });
     group.bench_function("tokio_semaphore", |b| {
         b.iter_custom(|admits| {
             per_admit(admits, |rounds| tasks::tokio_semaphore(&runtime, TASKS, 1, rounds))

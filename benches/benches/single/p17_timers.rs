@@ -2,16 +2,28 @@
 
 use core::hint::black_box;
 
-use bandgate_benches::{peers::heap4::Heap4, rng::Rng};
+use bandgate_benches::{
+    ours::timers::{SPREAD_NS, Timers},
+    peers::heap4::Heap4,
+    rng::Rng,
+};
 use criterion::Criterion;
 
 /// Timers that stand.
 const TIMERS: u32 = 100_000;
-/// Spread of the deadlines: a minute, in nanoseconds.
-const SPREAD_NS: u64 = 60_000_000_000;
 
 pub(crate) fn run(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("P17");
+    let mut made = None;
+    group.bench_function("bandgate", |b| {
+        let timers = made.get_or_insert_with(|| Timers::random(TIMERS));
+        b.iter(|| timers.step());
+    });
+    let mut made = None;
+    group.bench_function("bandgate_oldest", |b| {
+        let timers = made.get_or_insert_with(|| Timers::equal(TIMERS));
+        b.iter(|| timers.step_oldest());
+    });
     let mut made = None;
     group.bench_function("heap4_random", |b| {
         let (heap, rng) = made.get_or_insert_with(|| {
