@@ -10,7 +10,7 @@ pub(crate) fn run(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("P1");
     let ours = Ours::pool_only(8);
     group.bench_function("bandgate", |b| {
-        b.iter(|| ours.admit_release(black_box(&ours.requests[0])))
+        b.iter(|| ours.admit_release(black_box(&ours.requests[0])));
     });
     let floor = CasPermits::new(8);
     group.bench_function("floor_cas", |b| {
