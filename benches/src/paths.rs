@@ -31,6 +31,7 @@ pub const PATHS: &[NamedPath] = &[
     ("P2/bandgate/64", ours_all_limits),
     ("P3/bandgate/64", ours_handoff),
     ("P4/bandgate_strict/1k", ours_strict),
+    ("P4/bandgate_strict_random/1k", ours_strict_random),
     ("P4/bandgate_wfq/1k", ours_weighted),
     ("P1/floor_cas", floor_cas),
     ("P1/tokio_semaphore", tokio_semaphore),
@@ -69,6 +70,13 @@ fn ours_handoff() {
 }
 
 fn ours_strict() {
+    let mut decision = Decision::strict(DEPTH);
+    collected(|| {
+        black_box(decision.step_backlogged());
+    });
+}
+
+fn ours_strict_random() {
     let mut decision = Decision::strict(DEPTH);
     collected(|| {
         black_box(decision.step());

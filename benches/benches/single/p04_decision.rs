@@ -1,4 +1,8 @@
 //! P4: one decision: queue one request, choose and remove the next, with so many waiting.
+//!
+//! Where the new request goes decides what is measured. *Backlogged*: into the band served last, so that each band keeps
+//! its depth and the request taken is the oldest of a long queue, cold in the cache at 1M. *Random*: into any band;
+//! under strict priority the upper bands then run empty and most requests are taken the moment they come.
 
 use core::hint::black_box;
 
@@ -19,6 +23,11 @@ pub(crate) fn run(criterion: &mut Criterion) {
         let mut made = None;
         group.bench_function(BenchmarkId::new("bandgate_strict", name), |b| {
             let decision = made.get_or_insert_with(|| Decision::strict(depth));
+            b.iter(|| decision.step_backlogged());
+        });
+        let mut made = None;
+        group.bench_function(BenchmarkId::new("bandgate_strict_random", name), |b| {
+            let decision = made.get_or_insert_with(|| Decision::strict(depth));
             b.iter(|| decision.step());
         });
         let mut made = None;
@@ -32,6 +41,14 @@ pub(crate) fn run(criterion: &mut Criterion) {
             b.iter(|| {
                 bands.push(rng.below(8), depth);
                 black_box(bands.pop())
+            });
+        });
+        let mut made = None;
+        group.bench_function(BenchmarkId::new("bitmap_backlogged", name), |b| {
+            let (bands, served) = made.get_or_insert_with(|| (bitmap(depth).0, (0, depth)));
+            b.iter(|| {
+                bands.push(served.0, served.1);
+                *served = bands.pop().unwrap_or_default();
             });
         });
         let mut made = None;

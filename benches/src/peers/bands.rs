@@ -19,16 +19,16 @@ impl Bitmap {
         self.occupied |= 1 << band;
     }
 
-    /// Takes the oldest id of the lowest band that has one.
+    /// Takes the oldest id of the lowest band that has one: the band and the id.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<u32> {
+    pub fn pop(&mut self) -> Option<(u32, u32)> {
         let band = self.occupied.trailing_zeros() & 7;
         let queue = &mut self.waiting[band as usize];
         let id = queue.pop_front();
         if queue.is_empty() {
             self.occupied &= !(1 << band);
         }
-        id
+        id.map(|id| (band, id))
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
         }
         assert_eq!(
             [bands.pop(), bands.pop(), bands.pop(), bands.pop()],
-            [Some(2), Some(3), Some(1), None]
+            [Some((2, 2)), Some((2, 3)), Some((5, 1)), None]
         );
     }
 
