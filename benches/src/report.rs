@@ -51,6 +51,14 @@ impl Args {
     }
 }
 
+/// Forgets the lines of earlier runs, unless only a part is run anew: a table never mixes two whole runs.
+pub fn begin(args: &Args) {
+    if !args.test && args.filter.is_none() {
+        // Absent is as good as removed; a file that cannot be removed cannot be appended to and is named there.
+        let _absent = std::fs::remove_file(own_lines());
+    }
+}
+
 /// The figures of one run: name of each (`p50`, `per_op`) and nanoseconds.
 pub type Figures = Vec<(&'static str, f64)>;
 

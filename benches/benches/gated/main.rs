@@ -22,6 +22,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let args = Args::from_env();
+    // The first of the three programs in `cargo bench`'s order.
+    report::begin(&args);
     report::cross_core(&args, "P5/round_trip", || vec![("rtt", gate::round_trip_ns())]);
     p03_tail::run(&args);
     p05_cross_core::run(&args);

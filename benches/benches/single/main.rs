@@ -16,6 +16,7 @@ mod p02_all_limits;
 mod p03_handoff;
 mod p04_decision;
 mod p07_tasks;
+mod p14_replay;
 mod p16_beside;
 mod p17_timers;
 
@@ -38,6 +39,7 @@ fn main() {
     p03_handoff::run(&mut criterion);
     p04_decision::run(&mut criterion);
     p07_tasks::run(&mut criterion);
+    p14_replay::run(&mut criterion);
     p16_beside::run(&mut criterion);
     p17_timers::run(&mut criterion);
     criterion.final_summary();

@@ -1,6 +1,4 @@
 //! Reads what the benches left, prints the table and writes `target/bench-table.jsonl`.
-//!
-//! `table clear` removes the figures of earlier runs instead, so that a table never mixes two runs.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the table goes to standard output")]
 
@@ -13,31 +11,17 @@ use bandgate_benches::{
 };
 
 fn main() -> ExitCode {
-    let outcome = match std::env::args().nth(1).as_deref() {
-        Some("clear") => clear(),
-        None => print(),
-        Some(other) => {
-            println!("table: unknown argument {other}; it takes `clear` or none");
-            return ExitCode::FAILURE;
-        }
-    };
-    match outcome {
+    if let Some(argument) = std::env::args().nth(1) {
+        println!("table: unknown argument {argument}; it takes none");
+        return ExitCode::FAILURE;
+    }
+    match print() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("table: {error}");
             ExitCode::FAILURE
         }
     }
-}
-
-fn clear() -> io::Result<()> {
-    let absent_is_fine = |result: io::Result<()>| match result {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    };
-    absent_is_fine(fs::remove_file(own_lines()))?;
-    absent_is_fine(fs::remove_file(table_path()))?;
-    absent_is_fine(fs::remove_dir_all(criterion_dir()))
 }
 
 fn print() -> io::Result<()> {

@@ -5,13 +5,15 @@
 //! - [`cross`]: a request that crosses to a spinning shard;
 //! - [`beside`]: admits beside waiters that may not run;
 //! - [`tasks`]: async tasks over one slot;
-//! - [`decision`], [`timers`]: the queues, the policies and the wheel alone.
+//! - [`decision`], [`timers`]: the queues, the policies and the wheel alone;
+//! - [`replay`]: a recorded trace in virtual time.
 #![forbid(unsafe_code)]
 
 pub mod beside;
 pub mod cross;
 pub mod decision;
 pub mod handoff;
+pub mod replay;
 pub mod tasks;
 pub mod timers;
 
