@@ -210,6 +210,9 @@ impl Drop for Engine {
         // ORDERING: Release pairs with the Acquire of the threads' look before they sleep.
         self.core.stop.store(true, Ordering::Release);
         self.threads.join(&self.core);
+        for shard in &self.core.shards {
+            shard.retire_thread();
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::clock::{Clock, Now};
 use crate::notify::doorbell::Doorbell;
 use crate::ring::scheduler::SchedulerRing;
 use crate::slab::Slab;
-use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence};
 use crate::types::TURN_BUDGET;
 
 use completions::Queues;
@@ -115,7 +115,9 @@ pub struct Shard {
     sleeper: Arc<Sleeper>,
     queues: Arc<Queues>,
     clock: Clock,
-    decider: Decider,
+    /// Whether a thread of the shard decides. Cleared once, when that thread has ended: from then on the
+    /// callers look after what they leave.
+    threaded: AtomicBool,
 }
 
 impl Shard {
@@ -129,7 +131,8 @@ impl Shard {
         decider: Decider,
     ) -> Self {
         let scheduler = SchedulerRing::new(u32::try_from(pools.len()).unwrap_or(u32::MAX));
-        Self { pools, slab: Slab::new(max_waiting), scheduler, sleeper, queues, clock, decider }
+        let threaded = AtomicBool::new(decider == Decider::Thread);
+        Self { pools, slab: Slab::new(max_waiting), scheduler, sleeper, queues, clock, threaded }
     }
 
     /// The pools, by their index in the shard.
@@ -145,6 +148,29 @@ impl Shard {
     /// The clock turns read.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Who decides now.
+    #[inline(always)]
+    pub(crate) fn decider(&self) -> Decider {
+        // ORDERING: Relaxed; who needs the last word on it fences first (`hand_over`).
+        if self.threaded.load(Ordering::Relaxed) { Decider::Thread } else { Decider::Caller }
+    }
+
+    /// The shard's thread has ended: callers decide from now on. Runs what was left to the thread.
+    pub(crate) fn retire_thread(&self) {
+        // ORDERING: Relaxed store, ordered by the fence: a caller that left a command either sees it, or
+        // its command is found below (pairs with the fence in `hand_over`).
+        self.threaded.store(false, Ordering::Relaxed);
+        // ORDERING: SeqCst fence, see above.
+        fence(Ordering::SeqCst);
+        self.settle();
+    }
+
+    /// Runs everything that is left, until nothing is: after the threads have ended.
+    pub(crate) fn settle(&self) {
+        let now = self.clock.now_ns();
+        while self.run_ready_pools() || self.poll(now).more {}
     }
 
     /// Puts a pool on the scheduler ring, once, and wakes who sleeps for the shard.

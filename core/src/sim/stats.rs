@@ -194,7 +194,7 @@ impl Collector {
         let count = u32::try_from(bands).unwrap_or(u32::MAX);
         Ok(Self {
             bands: (0..bands).map(|_| BandStats::new()).collect::<Result<_, _>>()?,
-            all: first_bands(count),
+            all: first_bands(count as usize),
             backlogged: 0,
             dispatches: 0,
             dispatches_all_backlogged: 0,

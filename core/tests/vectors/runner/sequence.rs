@@ -219,7 +219,7 @@ impl<'a> Driver<'a> {
             self.queues.entry(priority).and_modify(|n| *n -= i64::from(*n > 0));
             selected = Some(priority);
         }
-        let open = eligible & first_bands(u32::try_from(self.priorities.len()).unwrap_or(64)) != 0;
+        let open = eligible & first_bands(self.priorities.len()) != 0;
         Ok(Cycle {
             number,
             priorities: self.priorities.clone(),
