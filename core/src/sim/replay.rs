@@ -137,17 +137,14 @@ pub fn replay<D: Dispatcher>(
     };
     let mut next = 0;
     loop {
-        let arrival = requests.get(next).map(|r| r.arrive_ns);
-        let end = run.running.peek().map(|&Reverse((end, _))| end);
-        let event = [end, arrival].into_iter().flatten().min();
-        if let Some(deadline) = run.dispatcher.next_deadline()
-            && end.is_none_or(|end| deadline < end)
-            && arrival.is_none_or(|arrival| deadline <= arrival)
-            && run.turn(deadline)?
-        {
+        // `u64::MAX`: nothing of that kind.
+        let arrival = requests.get(next).map_or(u64::MAX, |r| r.arrive_ns);
+        let end = run.running.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
+        let deadline = run.dispatcher.next_deadline().unwrap_or(u64::MAX);
+        if deadline < end && deadline <= arrival && run.turn(deadline)? {
             continue;
         }
-        if end.is_some() && end == event {
+        if end <= arrival && end != u64::MAX {
             run.complete()?;
         } else if let Some(request) = requests.get(next) {
             next += 1;
@@ -205,14 +202,13 @@ impl<D: Dispatcher> Run<'_, D> {
     /// Applies what the dispatcher decided since the last call.
     #[inline]
     fn outcomes(&mut self) -> Result<(), ReplayError> {
-        let mut outcomes = core::mem::take(&mut self.outcomes);
-        self.dispatcher.drain(&mut outcomes);
-        for &outcome in &outcomes {
-            self.apply(outcome)?;
+        self.dispatcher.drain(&mut self.outcomes);
+        let count = self.outcomes.len();
+        for at in 0..count {
+            self.apply(self.outcomes[at])?;
         }
-        self.decided += outcomes.len() as u64;
-        outcomes.clear();
-        self.outcomes = outcomes;
+        self.decided += count as u64;
+        self.outcomes.clear();
         Ok(())
     }
 
@@ -236,7 +232,8 @@ impl<D: Dispatcher> Run<'_, D> {
     #[inline]
     fn start(&mut self, request: &SimRequest, queued: bool) -> Result<(), ReplayError> {
         let now = self.now;
-        let end = now.checked_add(request.service_ns).ok_or(ReplayError::TimeOverflow)?;
+        let end = now.checked_add(request.service_ns).filter(|&end| end != u64::MAX);
+        let end = end.ok_or(ReplayError::TimeOverflow)?;
         self.places[request.row as usize] = Place::Running;
         self.running.push(Reverse((end, request.row)));
         if self.running.len() > self.slots as usize {
