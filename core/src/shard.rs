@@ -26,7 +26,7 @@ use crate::clock::{Clock, Now};
 use crate::notify::doorbell::Doorbell;
 use crate::ring::scheduler::SchedulerRing;
 use crate::slab::Slab;
-use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence};
 use crate::types::TURN_BUDGET;
 
 use completions::Queues;
@@ -116,6 +116,8 @@ pub struct Shard {
     queues: Arc<Queues>,
     clock: Clock,
     decider: Decider,
+    /// The engine is gone, and its threads with it: whoever leaves a command looks after it.
+    is_orphaned: AtomicBool,
 }
 
 impl Shard {
@@ -129,7 +131,9 @@ impl Shard {
         decider: Decider,
     ) -> Self {
         let scheduler = SchedulerRing::new(u32::try_from(pools.len()).unwrap_or(u32::MAX));
-        Self { pools, slab: Slab::new(max_waiting), scheduler, sleeper, queues, clock, decider }
+        let is_orphaned = AtomicBool::new(false);
+        let slab = Slab::new(max_waiting);
+        Self { pools, slab, scheduler, sleeper, queues, clock, decider, is_orphaned }
     }
 
     /// The pools, by their index in the shard.
@@ -145,6 +149,21 @@ impl Shard {
     /// The clock turns read.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// The threads of the engine were joined. The caller polls until nothing is left.
+    pub(crate) fn orphan(&self) {
+        // ORDERING: Relaxed; the fence orders it before the looks of the last polls and pairs with the one
+        // in `schedule`, or with the swap of the pool's flag that found it set: either the last poll sees
+        // a command, or who left it sees this.
+        self.is_orphaned.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether nobody but the callers is left to decide. After `schedule`.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        // ORDERING: Relaxed; see `orphan`.
+        self.is_orphaned.load(Ordering::Relaxed)
     }
 
     /// Puts a pool on the scheduler ring, once, and wakes who sleeps for the shard.

@@ -177,7 +177,9 @@ impl Shard {
     fn hand_over(&self, pool: &PoolCore) {
         if self.decider == Decider::Thread {
             self.schedule(pool);
-            return;
+            if !self.is_orphaned() {
+                return;
+            }
         }
         if !planted!("l1-fence") {
             // ORDERING: SeqCst fence between the push (or post) and the try for LOCK; pairs with the
