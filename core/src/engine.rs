@@ -31,7 +31,7 @@ use crate::notify::fork::fork_generation;
 pub use crate::shard::cold::PoolView;
 use crate::shard::completions::Queues;
 use crate::shard::{Progress, Shard, Sleeper};
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering, yield_now};
 use crate::types::settings::{DriverKind, Settings};
 
 use driver::Threads;
@@ -151,6 +151,9 @@ impl Engine {
     /// The same at a time the host has read already, in nanoseconds of the engine's clock.
     pub fn poll_at(&self, now_ns: u64) -> Progress {
         let mut progress = Progress::default();
+        if self.core.is_forked() {
+            return progress;
+        }
         for shard in &self.core.shards {
             progress.merge(shard.poll(now_ns));
         }
@@ -184,6 +187,10 @@ impl Engine {
     /// Refuses new requests, lets those that wait and run go on, and returns when none is left or the
     /// timeout is over. `true`: all pools are empty. Blocks, polling every millisecond; any thread.
     pub fn drain(&self, timeout: Duration) -> bool {
+        if self.core.is_forked() {
+            // Nothing of this engine lives here.
+            return true;
+        }
         for pool in self.pools() {
             pool.drain();
         }
@@ -199,6 +206,22 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// The last polls: the threads are gone, and what the shutdown left (a mark on a list, more waiters than
+    /// one budget evicts) is nobody else's. Ends when nobody waits; the pools are closed, so nobody comes.
+    fn finish(&self) {
+        self.core.shards.iter().for_each(Shard::orphan);
+        loop {
+            self.poll();
+            let has_work = self.core.shards.iter().any(Shard::has_work);
+            if !has_work && self.pools().all(|pool| pool.is_at_rest()) {
+                return;
+            }
+            yield_now();
+        }
+    }
+}
+
 impl Drop for Engine {
     fn drop(&mut self) {
         if self.core.is_forked() {
@@ -210,9 +233,7 @@ impl Drop for Engine {
         // ORDERING: Release pairs with the Acquire of the threads' look before they sleep.
         self.core.stop.store(true, Ordering::Release);
         self.threads.join(&self.core);
-        for shard in &self.core.shards {
-            shard.retire_thread();
-        }
+        self.finish();
     }
 }
 

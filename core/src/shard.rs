@@ -115,9 +115,9 @@ pub struct Shard {
     sleeper: Arc<Sleeper>,
     queues: Arc<Queues>,
     clock: Clock,
-    /// Whether a thread of the shard decides. Cleared once, when that thread has ended: from then on the
-    /// callers look after what they leave.
-    threaded: AtomicBool,
+    decider: Decider,
+    /// The engine is gone, and its threads with it: whoever leaves a command looks after it.
+    is_orphaned: AtomicBool,
 }
 
 impl Shard {
@@ -131,8 +131,9 @@ impl Shard {
         decider: Decider,
     ) -> Self {
         let scheduler = SchedulerRing::new(u32::try_from(pools.len()).unwrap_or(u32::MAX));
-        let threaded = AtomicBool::new(decider == Decider::Thread);
-        Self { pools, slab: Slab::new(max_waiting), scheduler, sleeper, queues, clock, threaded }
+        let is_orphaned = AtomicBool::new(false);
+        let slab = Slab::new(max_waiting);
+        Self { pools, slab, scheduler, sleeper, queues, clock, decider, is_orphaned }
     }
 
     /// The pools, by their index in the shard.
@@ -150,27 +151,19 @@ impl Shard {
         &self.clock
     }
 
-    /// Who decides now.
-    #[inline(always)]
-    pub(crate) fn decider(&self) -> Decider {
-        // ORDERING: Relaxed; who needs the last word on it fences first (`hand_over`).
-        if self.threaded.load(Ordering::Relaxed) { Decider::Thread } else { Decider::Caller }
-    }
-
-    /// The shard's thread has ended: callers decide from now on. Runs what was left to the thread.
-    pub(crate) fn retire_thread(&self) {
-        // ORDERING: Relaxed store, ordered by the fence: a caller that left a command either sees it, or
-        // its command is found below (pairs with the fence in `hand_over`).
-        self.threaded.store(false, Ordering::Relaxed);
-        // ORDERING: SeqCst fence, see above.
+    /// The threads of the engine were joined. The caller polls until nothing is left.
+    pub(crate) fn orphan(&self) {
+        // ORDERING: Relaxed; the fence orders it before the looks of the last polls and pairs with the one
+        // in `schedule`, or with the swap of the pool's flag that found it set: either the last poll sees
+        // a command, or who left it sees this.
+        self.is_orphaned.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        self.settle();
     }
 
-    /// Runs everything that is left, until nothing is: after the threads have ended.
-    pub(crate) fn settle(&self) {
-        let now = self.clock.now_ns();
-        while self.run_ready_pools() || self.poll(now).more {}
+    /// Whether nobody but the callers is left to decide. After `schedule`.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        // ORDERING: Relaxed; see `orphan`.
+        self.is_orphaned.load(Ordering::Relaxed)
     }
 
     /// Puts a pool on the scheduler ring, once, and wakes who sleeps for the shard.

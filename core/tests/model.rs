@@ -45,7 +45,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(1_000, 0x5eed_0002))]
+    #![proptest_config(cases(600, 0x5eed_0002))]
 
     // INV: I01 I02 I04 I14 I19 I23 I28
     #[test]

@@ -52,15 +52,20 @@ impl<'p> Admit<'p> {
 
     /// Registers first, looks second: a grant in between wakes.
     fn look(&mut self, ticket: Ticket, cx: &Context<'_>) -> Poll<Result<Permit<'p>, Reason>> {
+        if self.pool.is_forked() {
+            return self.refused(Reason::Forked);
+        }
         let slab = self.pool.shard().slab();
         slab.waker(ticket.idx).register(cx.waker());
         let Some(state) = slab.state(ticket.idx) else { return self.refused(Reason::Poisoned) };
         match state.phase() {
             Phase::Granted => {
+                self.pool.forget_waker(ticket);
                 slab.give(ticket.idx);
                 self.granted(Admitted::Queued)
             }
             Phase::Evicted => {
+                self.pool.forget_waker(ticket);
                 slab.give(ticket.idx);
                 self.refused(state.reason().unwrap_or(Reason::Cancelled))
             }

@@ -261,8 +261,19 @@ impl Pool {
     /// The future's owner is gone.
     pub(super) fn abandon(&self, ticket: Ticket) {
         if !self.engine.is_forked() {
+            self.forget_waker(ticket);
             self.shard().abandon(self.core(), ticket.idx, ticket.generation);
         }
+    }
+
+    /// Drops the waker of an entry its future still owns: a free entry must not keep a task alive.
+    pub(super) fn forget_waker(&self, ticket: Ticket) {
+        drop(self.shard().slab().waker(ticket.idx).take());
+    }
+
+    /// Whether this is a child of the process that made the engine.
+    pub(super) fn is_forked(&self) -> bool {
+        self.engine.is_forked()
     }
 
     /// Whether a holder panicked, so that nobody will ever decide again.
@@ -318,8 +329,18 @@ impl Pool {
         }
     }
 
-    /// The pool at one moment, with its counters. Waits for the pool's lock: not for the hot path.
+    /// Whether it is dead, or closed with nobody and nothing left in it.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let view = self.view();
+        self.is_dead() || view.closed && view.waiting == 0 && !self.core().has_mail()
+    }
+
+    /// The pool at one moment, with its counters. Waits for the pool's lock: not for the hot path. Zeros in
+    /// a child of `fork`, and of a poisoned pool.
     pub fn view(&self) -> PoolView {
+        if self.engine.is_forked() {
+            return PoolView::NOTHING;
+        }
         self.shard().view(self.core())
     }
 

@@ -27,6 +27,8 @@ pub enum QueueError {
     Capacity(u32),
     /// The engine has 64 queues already (or had, of other capacities).
     TooMany,
+    /// The engine was made before a `fork` and this is the child.
+    Forked,
 }
 
 impl fmt::Display for QueueError {
@@ -36,6 +38,7 @@ impl fmt::Display for QueueError {
                 write!(f, "completion queue capacity {n}: must be 1 to {MAX_CAPACITY}")
             }
             Self::TooMany => f.write_str("completion queues: at most 64, of one engine, at a time"),
+            Self::Forked => f.write_str(Reason::Forked.as_str()),
         }
     }
 }
@@ -92,6 +95,9 @@ impl CompletionQueue {
     pub(super) fn new(engine: &Arc<EngineCore>, capacity: u32) -> Result<Self, QueueError> {
         if capacity == 0 || capacity > MAX_CAPACITY {
             return Err(QueueError::Capacity(capacity));
+        }
+        if engine.is_forked() {
+            return Err(QueueError::Forked);
         }
         let bell = || Doorbell::new(Parker::new(Choice::EventFd));
         let places = capacity.next_power_of_two();
@@ -166,6 +172,9 @@ impl CompletionQueue {
         let limit = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
         let deadline = timeout.map(|t| clock.now_ns().saturating_add(limit(t)));
         while !self.has_outcome() {
+            if self.engine.is_forked() {
+                return false;
+            }
             let left = deadline.map(|at| at.saturating_sub(clock.now_ns()));
             if left == Some(0) {
                 return false;

@@ -31,6 +31,19 @@ pub struct PoolView {
     pub stats: PoolStats,
 }
 
+impl PoolView {
+    /// A pool nobody can look at any more.
+    pub(crate) const NOTHING: Self = Self {
+        free: 0,
+        slots: 0,
+        running: 0,
+        waiting: 0,
+        capped: 0,
+        closed: true,
+        stats: PoolStats::NONE,
+    };
+}
+
 impl Shard {
     /// Waits for LOCK, yielding, and runs `f` on the plain state. The word stays as it was.
     fn locked<R>(
@@ -106,14 +119,6 @@ impl Shard {
             closed: st.closed,
             stats: st.stats,
         });
-        view.unwrap_or(PoolView {
-            free: 0,
-            slots: 0,
-            running: 0,
-            waiting: 0,
-            capped: 0,
-            closed: true,
-            stats: PoolStats::default(),
-        })
+        view.unwrap_or(PoolView::NOTHING)
     }
 }

@@ -26,7 +26,7 @@ impl Shard {
         if submission.flow == NONE && self.admit_fast(pool, submission.band) {
             return Answer::Granted;
         }
-        if self.decider() == Decider::Caller {
+        if self.decider == Decider::Caller {
             match pool.gate.lock_within_backoff() {
                 TryLock::Ours(word) => {
                     if self.admit_alone(pool, word, submission) {
@@ -101,7 +101,7 @@ impl Shard {
         if flow == NONE && pool.gate.release() {
             return;
         }
-        if self.decider() == Decider::Caller
+        if self.decider == Decider::Caller
             && let TryLock::Ours(word) = pool.gate.lock_within_backoff()
         {
             if !self.release_alone(pool, word, flow, charged, actual) {
@@ -183,7 +183,7 @@ impl Shard {
     /// ring, else posted.
     #[inline(always)]
     fn execute(&self, pool: &PoolCore, own: Own, command: Command, post: impl FnOnce()) -> Answer {
-        if self.decider() == Decider::Caller {
+        if self.decider == Decider::Caller {
             match pool.gate.lock_within_backoff() {
                 TryLock::Ours(word) => {
                     let now = Now::lazy(&self.clock);
@@ -213,12 +213,9 @@ impl Shard {
     /// Steps 3 and 4: either we see LOCK clear and run what we left, or the holder sees it. With the
     /// threads driver the shard's thread is told instead.
     fn hand_over(&self, pool: &PoolCore) {
-        if self.decider() == Decider::Thread {
+        if self.decider == Decider::Thread {
             self.schedule(pool);
-            // ORDERING: SeqCst fence between the push and the second look at who decides; pairs with the
-            // one in `retire_thread`.
-            fence(Ordering::SeqCst);
-            if self.decider() == Decider::Thread {
+            if !self.is_orphaned() {
                 return;
             }
         }

@@ -55,6 +55,12 @@ pub struct PoolStats {
     pub budget_spent: u64,
 }
 
+impl PoolStats {
+    /// Nothing has happened.
+    pub(crate) const NONE: Self =
+        Self { commands: 0, granted: 0, direct: 0, evicted: 0, budget_spent: 0 };
+}
+
 /// The plain state. Only the holder of LOCK touches it.
 #[derive(Debug)]
 pub struct PoolState {
@@ -197,7 +203,7 @@ impl PoolCore {
                 closed: false,
                 shut: false,
                 peak: 0,
-                stats: PoolStats::default(),
+                stats: PoolStats::NONE,
             }),
             bands: bands.into_boxed_slice(),
         }

@@ -194,10 +194,26 @@ impl Hold<'_, '_> {
             self.publish_reserves();
         }
         if bits & (Marks::DRAIN | Marks::SHUTDOWN) != 0 {
-            self.st.closed = true;
-            self.st.shut |= bits & Marks::SHUTDOWN != 0;
-            self.word = self.word.closed();
+            self.close(bits);
         }
+    }
+
+    /// Admits end. A submit that was in the ring before the drain was asked for still gets its place: the
+    /// ring goes first, over several turns if need be.
+    #[cold]
+    fn close(&mut self, bits: u64) {
+        if bits & Marks::SHUTDOWN == 0 {
+            self.drain_ring();
+            if self.pool.ring.has_stamped() {
+                if self.pool.marks().mark(Marks::DRAIN) {
+                    self.pool.urgent().push(Node::Marks.id(), self.pool.marks());
+                }
+                return;
+            }
+        }
+        self.st.closed = true;
+        self.st.shut |= bits & Marks::SHUTDOWN != 0;
+        self.word = self.word.closed();
     }
 
     /// Shrinking may leave `free` below zero: nobody is revoked, nobody admitted until it is above again.
