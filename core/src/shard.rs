@@ -11,6 +11,7 @@
 //!    the command.
 //! 4. try LOCK; ours: *turn*(nothing). Else leave: the holder has it.
 
+pub mod ceiling;
 mod codes;
 pub mod cold;
 pub mod completions;
@@ -21,6 +22,7 @@ pub mod turn;
 mod view;
 
 use alloc::boxed::Box;
+use std::sync::OnceLock;
 
 use crate::clock::{Clock, Now};
 use crate::notify::doorbell::Doorbell;
@@ -29,6 +31,7 @@ use crate::slab::Slab;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence};
 use crate::types::TURN_BUDGET;
 
+use ceiling::{Ceiling, Peers};
 use completions::Queues;
 use pool::PoolCore;
 
@@ -116,6 +119,8 @@ pub struct Shard {
     queues: Arc<Queues>,
     clock: Clock,
     decider: Decider,
+    ceiling: Option<Arc<Ceiling>>,
+    peers: OnceLock<Peers>,
     /// The engine is gone, and its threads with it: whoever leaves a command looks after it.
     is_orphaned: AtomicBool,
 }
@@ -133,7 +138,26 @@ impl Shard {
         let scheduler = SchedulerRing::new(u32::try_from(pools.len()).unwrap_or(u32::MAX));
         let is_orphaned = AtomicBool::new(false);
         let slab = Slab::new(max_waiting);
-        Self { pools, slab, scheduler, sleeper, queues, clock, decider, is_orphaned }
+        let (ceiling, peers) = (None, OnceLock::new());
+        Self {
+            pools,
+            slab,
+            scheduler,
+            sleeper,
+            queues,
+            clock,
+            decider,
+            ceiling,
+            peers,
+            is_orphaned,
+        }
+    }
+
+    /// The same shard under an engine ceiling; its pools were made with the units it was split into.
+    #[must_use]
+    pub fn under(mut self, ceiling: Option<Arc<Ceiling>>) -> Self {
+        self.ceiling = ceiling;
+        self
     }
 
     /// The pools, by their index in the shard.

@@ -13,6 +13,7 @@ use crate::config::flows::Flows;
 use crate::notify::doorbell::Doorbell;
 use crate::notify::fork;
 use crate::notify::parker::{Choice, Parker};
+use crate::shard::ceiling::Ceiling;
 use crate::shard::completions::Queues;
 use crate::shard::pool::PoolCore;
 use crate::shard::{Decider, Shard, Sleeper};
@@ -156,6 +157,12 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
     // One sleeper per shard thread; the keeper and the host sleep for all shards at once.
     let sleepers: Box<[_]> = (0..if is_threads { count } else { 1 }).map(|_| sleeper()).collect();
     let queues = Arc::new(Queues::new());
+    let slots: Vec<u32> = settings.pools.iter().map(|pool| pool.slots).collect();
+    let split = settings.ceiling.map(|ceiling| Ceiling::split(ceiling, &slots));
+    let (ceiling, units) = match split {
+        Some((ceiling, units)) => (Some(Arc::new(ceiling)), units),
+        None => (None, slots.into_boxed_slice()),
+    };
     let mut members: Vec<Vec<PoolCore>> = (0..count).map(|_| Vec::new()).collect();
     let mut metas = Vec::new();
     let max_waiting = settings.max_requests;
@@ -163,7 +170,7 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
         let shard = id % count;
         let index = members[shard].len();
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        members[shard].push(PoolCore::new(number, id, pool, max_waiting));
+        members[shard].push(PoolCore::with_units(number, id, pool, max_waiting, units[id]));
         let flows = Flows::new(settings, pool.max_flows);
         metas.push(PoolMeta { name: pool.name.clone(), shard, index, flows });
     }
@@ -171,10 +178,15 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
     let shards = members.into_iter().enumerate().map(|(n, pools)| {
         let sleeper = Arc::clone(&sleepers[n % sleepers.len()]);
         let queues = Arc::clone(&queues);
-        Shard::new(pools.into_boxed_slice(), max_waiting, sleeper, queues, clock.clone(), decider)
+        let pools = pools.into_boxed_slice();
+        let shard = Shard::new(pools, max_waiting, sleeper, queues, clock.clone(), decider);
+        shard.under(ceiling.clone())
     });
+    let shards: Box<[Shard]> = shards.collect();
+    let places: Vec<_> = metas.iter().map(|meta| (meta.shard, meta.index)).collect();
+    Shard::introduce(&shards, &places);
     Ok(EngineCore {
-        shards: shards.collect(),
+        shards,
         sleepers,
         pools: metas.into_boxed_slice(),
         queues,

@@ -112,7 +112,7 @@ impl Shard {
     pub fn view(&self, pool: &PoolCore) -> PoolView {
         let view = self.locked(pool, |st, word| PoolView {
             free: word.free(),
-            slots: st.size,
+            slots: st.slots,
             running: u32::try_from(i64::from(st.size) - i64::from(word.free())).unwrap_or(0),
             waiting: st.queues.waiting(),
             capped: st.queues.capped(),

@@ -88,11 +88,23 @@ impl Shard {
                 }
                 let now = Now::lazy(&self.clock);
                 let mut session = Session::new(&now, TURN_BUDGET);
-                self.turn(pool, word, Own::Try(*submission), &mut session)
+                let answer = self.turn(pool, word, Own::Try(*submission), &mut session);
+                self.try_with_recalled_unit(pool, submission, answer)
             }
             TryLock::Taken => Answer::Rejected(Reason::Busy),
             TryLock::Dead => Answer::Rejected(Reason::Poisoned),
         }
+    }
+
+    /// A try that lacked only a unit of the ceiling has recalled one: once more.
+    #[inline(always)]
+    fn try_with_recalled_unit(&self, pool: &PoolCore, sub: &Submission, answer: Answer) -> Answer {
+        if self.ceiling.is_none() || answer != Answer::Rejected(Reason::WouldQueue) {
+            return answer;
+        }
+        let TryLock::Ours(word) = pool.gate.try_lock() else { return answer };
+        let now = Now::lazy(&self.clock);
+        self.turn(pool, word, Own::Try(*sub), &mut Session::new(&now, TURN_BUDGET))
     }
 
     /// Gives a value permit's slot back. Never refused, never waits.

@@ -8,6 +8,7 @@ mod decide;
 
 use arrayvec::ArrayVec;
 
+use super::ceiling::Errands;
 use super::completions::QueueName;
 use super::pool::{PoolCore, PoolState};
 use super::{Progress, Shard, codes, view::SlabView};
@@ -132,18 +133,31 @@ pub struct Session<'a> {
     pub notices: Notices,
     /// Counts for the caller.
     pub progress: Progress,
+    /// For the ceiling, after the unlock.
+    pub(super) errands: Errands,
 }
 
 impl<'a> Session<'a> {
     /// A session of one call.
     #[inline(always)]
     pub fn new(now: &'a Now<'a>, budget: u32) -> Self {
-        Self { budget, now, notices: Notices::default(), progress: Progress::default() }
+        Self {
+            budget,
+            now,
+            notices: Notices::default(),
+            progress: Progress::default(),
+            errands: Errands::default(),
+        }
     }
 
     /// Wakes every sleeper once. After the unlock: a waker may call back into the engine.
     #[inline(always)]
     pub fn deliver(&mut self, shard: &Shard) {
+        if !self.errands.is_empty()
+            && let Some(ceiling) = shard.ceiling.as_deref()
+        {
+            shard.run_errands(core::mem::take(&mut self.errands), ceiling);
+        }
         if !self.notices.wakers.is_empty() || self.notices.bells != 0 {
             self.deliver_all(shard);
         }
@@ -173,7 +187,7 @@ impl<'a> Session<'a> {
 
 /// Why the walk over the waiters stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
+pub(in crate::shard) enum Stop {
     NobodyWaits,
     NoSlot,
     Budget,
@@ -271,6 +285,11 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
     }
 
+    /// Whether the last walk found that nobody who waits may run.
+    pub(super) fn nobody_may_run(&self) -> bool {
+        self.stop == Some(Stop::NobodyMayRun)
+    }
+
     /// Slots in use.
     #[inline(always)]
     fn running(&self) -> u32 {
@@ -291,7 +310,7 @@ impl<'s, 'n> Hold<'s, 'n> {
             return self.submit_behind(submission);
         }
         let stop = self.decide();
-        if stop != Stop::Budget && self.runs_now(submission) {
+        if stop != Stop::Budget && (self.runs_now(submission) || self.runs_with_unit(submission)) {
             self.take_slot(submission.band, submission.flow, submission.cost);
             self.st.stats.direct += 1;
             return Answer::Granted;
@@ -320,7 +339,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if stop == Stop::Budget {
             return Answer::Rejected(Reason::Busy);
         }
-        if !self.runs_now(submission) {
+        if !self.runs_now(submission) && !self.runs_with_unit(submission) {
             return Answer::Rejected(Reason::WouldQueue);
         }
         self.take_slot(submission.band, submission.flow, submission.cost);
@@ -343,6 +362,12 @@ impl<'s, 'n> Hold<'s, 'n> {
     fn runs_now(&self, submission: &Submission) -> bool {
         self.word.free() > self.pool.gate.reserve(usize::from(submission.band))
             && (submission.flow == NONE || self.st.caps.room(submission.flow) == Room::Yes)
+    }
+
+    /// The same with a unit of the ceiling more, if one can be had.
+    #[inline(always)]
+    fn runs_with_unit(&mut self, submission: &Submission) -> bool {
+        self.shard.ceiling.is_some() && self.draw_for_newcomer() && self.runs_now(submission)
     }
 
     /// Takes a slot, the caps and the charge, and settles the band policy.

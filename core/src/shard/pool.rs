@@ -38,6 +38,10 @@ impl Marks {
     pub const DRAIN: u64 = 1 << 2;
     /// Admits end and who waits is evicted.
     pub const SHUTDOWN: u64 = 1 << 3;
+    /// Another pool asks for units of the ceiling.
+    pub const RECALL: u64 = 1 << 4;
+    /// Units of the ceiling have arrived.
+    pub const MAIL: u64 = 1 << 5;
 }
 
 /// Counters of one pool, plain memory under LOCK.
@@ -64,8 +68,10 @@ impl PoolStats {
 /// The plain state. Only the holder of LOCK touches it.
 #[derive(Debug)]
 pub struct PoolState {
-    /// Effective size: what `free` counts down from.
+    /// Effective size: what `free` counts down from; `slots` or the leased units of the ceiling.
     pub size: u32,
+    /// Slots as last asked for.
+    pub slots: u32,
     /// Who waits.
     pub queues: BandQueues,
     /// Flow and tenant rows.
@@ -167,12 +173,23 @@ impl PoolCore {
 
     /// The pool at `index` of its shard and `engine_index` of its engine. Settings are validated.
     pub fn new(index: u32, engine_index: usize, settings: &PoolSettings, max_waiting: u32) -> Self {
+        Self::with_units(index, engine_index, settings, max_waiting, settings.slots)
+    }
+
+    /// The same with `units` of the engine ceiling leased, at most its slots.
+    pub fn with_units(
+        index: u32,
+        engine_index: usize,
+        settings: &PoolSettings,
+        max_waiting: u32,
+        units: u32,
+    ) -> Self {
         let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
         bands.sort_unstable_by(|a, b| b.cmp(a));
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
-        let gate = PoolGate::new(settings.slots);
+        let gate = PoolGate::new(units);
         for band in 0..bands.len() {
-            gate.set_reserve(band, gates.reserve(band, settings.slots));
+            gate.set_reserve(band, gates.reserve(band, units));
         }
         let chunks = (settings.max_flows as usize).div_ceil(NODE_CHUNK);
         Self {
@@ -190,7 +207,8 @@ impl PoolCore {
             engine_index,
             max_cost: settings.max_cost,
             state: UnsafeCell::new(PoolState {
-                size: settings.slots,
+                size: units,
+                slots: settings.slots,
                 queues: BandQueues::new(bands.len(), max_waiting, settings.max_flows),
                 caps: Caps::new(settings.max_flows),
                 policy: BandPolicy::new(&settings.selection, &bands),

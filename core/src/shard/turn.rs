@@ -114,6 +114,9 @@ impl Shard {
             pool.with_state(|st| {
                 let mut hold = Hold::new(self, pool, st, word, session);
                 let answer = f(&mut hold);
+                if let Some(ceiling) = self.ceiling.as_deref() {
+                    hold.settle_ceiling(ceiling);
+                }
                 let deadline = hold.publish_deadline();
                 let (word, left) = hold.finish();
                 (answer, word, left, deadline)
@@ -169,6 +172,9 @@ impl Shard {
         charged: u32,
         actual: u32,
     ) -> bool {
+        if word.has(PoolWord::BLOCKED) {
+            return false;
+        }
         // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
         let given = unsafe {
             pool.with_state(|st| {
@@ -201,6 +207,18 @@ impl Shard {
             let mut session = Session::new(&now, TURN_BUDGET);
             self.turn_again(pool, &mut session, false);
             session.deliver(self);
+        }
+    }
+
+    /// One hold without an own command; what is left goes to the scheduler ring.
+    #[allow(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method is not general over its lifetimes"
+    )]
+    pub(super) fn hold_once(&self, pool: &PoolCore, word: PoolWord, session: &mut Session<'_>) {
+        let ((), left) = self.hold(pool, word, session, |hold| hold.again());
+        if left || pool.has_mail() {
+            self.turn_again(pool, session, left);
         }
     }
 

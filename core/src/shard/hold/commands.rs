@@ -193,6 +193,9 @@ impl Hold<'_, '_> {
             self.st.gates.set_gauge(self.pool.gauge());
             self.publish_reserves();
         }
+        if bits & Marks::MAIL != 0 {
+            self.open_mail();
+        }
         if bits & (Marks::DRAIN | Marks::SHUTDOWN) != 0 {
             self.close(bits);
         }
@@ -217,21 +220,27 @@ impl Hold<'_, '_> {
     }
 
     /// Shrinking may leave `free` below zero: nobody is revoked, nobody admitted until it is above again.
+    /// Under a ceiling it gives units back as they become idle instead.
     fn resize(&mut self, slots: u32) {
-        let difference = i64::from(slots) - i64::from(self.st.size);
-        let difference = i32::try_from(difference).unwrap_or(0);
-        self.word = self.word.add_free(if planted!("z1") {
-            difference.max(-self.word.free().max(0))
-        } else {
-            difference
-        });
-        self.st.size = slots;
+        self.st.slots = slots;
         self.st.gates.resize(slots);
+        if self.shard.ceiling.is_some() {
+            self.lease_for(slots);
+        } else {
+            let difference = i64::from(slots) - i64::from(self.st.size);
+            let difference = i32::try_from(difference).unwrap_or(0);
+            self.word = self.word.add_free(if planted!("z1") {
+                difference.max(-self.word.free().max(0))
+            } else {
+                difference
+            });
+            self.st.size = slots;
+        }
         self.publish_reserves();
     }
 
     /// Writes the reserves and steps the epoch, so that a pool-only admit with an old reserve fails.
-    fn publish_reserves(&mut self) {
+    pub(in crate::shard) fn publish_reserves(&mut self) {
         for band in 0..self.pool.bands().len() {
             self.pool.gate.set_reserve(band, self.st.gates.reserve(band, self.st.size));
         }

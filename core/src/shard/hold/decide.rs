@@ -18,7 +18,7 @@ impl Hold<'_, '_> {
     /// Grants the first who may run, again and again, until nobody may, no slot is free or the budget is
     /// spent (`design.md` section 4).
     #[inline(always)]
-    pub(super) fn decide(&mut self) -> Stop {
+    pub(in crate::shard) fn decide(&mut self) -> Stop {
         let stop = if self.st.queues.waiting() == 0 { Stop::NobodyWaits } else { self.walk() };
         self.stop = Some(stop);
         stop
@@ -222,6 +222,7 @@ impl Hold<'_, '_> {
         } else {
             (0, !planted!("b2-mark"))
         };
+        let blocked = blocked || (waiters == 0 && self.ceiling_blocks());
         let left = (spent && waiting > 0) || !self.st.chain.is_empty();
         self.st.peak = if left { self.peak } else { 0 };
         (self.word.unlocked(waiters, blocked), left)
