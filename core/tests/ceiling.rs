@@ -2,6 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 #![cfg(not(loom))]
 
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use core::time::Duration;
+use std::thread;
+
 use core::time::Duration;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
