@@ -39,10 +39,35 @@ const fn index_of(item: u64) -> u32 {
     (item & (MAX_INDICES as u64 - 1)) as u32
 }
 
+/// Room for `capacity` items in all, and an eighth on top so that growing by one each time stays cheap.
+///
+/// No more than that: the memory of an idle flow counts, and doubling would waste up to as much again.
+pub(super) fn grow<T>(items: &mut Vec<T>, capacity: usize) {
+    if capacity > items.capacity() {
+        items.reserve_exact(capacity + capacity / 8 - items.len());
+    }
+}
+
+impl Default for PackedHeap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl PackedHeap {
-    /// An empty heap that never allocates while it holds at most `capacity` indices.
-    pub fn new(capacity: u32) -> Self {
-        Self { items: Vec::with_capacity(capacity as usize) }
+    /// An empty heap without room.
+    pub const fn new() -> Self {
+        Self { items: Vec::new() }
+    }
+
+    /// Makes room for `capacity` indices in all: it never allocates while it holds no more. Allocates itself.
+    pub fn reserve(&mut self, capacity: u32) {
+        grow(&mut self.items, capacity as usize);
+    }
+
+    /// Empties the heap and keeps its room.
+    pub fn clear(&mut self) {
+        self.items.clear();
     }
 
     /// How many indices it holds.

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::heap::Positions;
+use super::heap::{Positions, grow};
 use crate::types::NONE;
 
 /// Where a lane stands.
@@ -82,18 +82,21 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// An arena that never allocates while at most `capacity` lanes of named flows exist; lane `b` is the
-    /// anonymous lane of band `b`.
-    pub fn new(bands: u8, capacity: u32) -> Self {
-        let mut all = Vec::with_capacity(bands as usize + capacity as usize);
-        all.extend((0..bands).map(|band| Lane::new(NONE, NONE, band)));
+    /// An arena of anonymous lanes alone: lane `b` is that of band `b`.
+    pub fn new(bands: u8) -> Self {
         Self {
-            all,
+            all: (0..bands).map(|band| Lane::new(NONE, NONE, band)).collect(),
             free: NONE,
             reserved: u32::from(bands),
             #[cfg(test)]
             steps: 0,
         }
+    }
+
+    /// Makes room for `named` lanes of named flows in all: it never allocates while no more exist.
+    /// Allocates itself.
+    pub fn reserve(&mut self, named: u32) {
+        grow(&mut self.all, self.reserved as usize + named as usize);
     }
 
     /// Takes a lane out of the arena.
@@ -124,19 +127,25 @@ impl Lanes {
     }
 
     /// A lane.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, index: u32) -> &Lane {
         &self.all[index as usize]
     }
 
+    /// A lane; none for `NONE`.
+    #[inline(always)]
+    pub fn find(&self, index: u32) -> Option<&Lane> {
+        self.all.get(index as usize)
+    }
+
     /// A lane, to change; none for `NONE`.
-    #[inline]
+    #[inline(always)]
     pub fn find_mut(&mut self, index: u32) -> Option<&mut Lane> {
         self.all.get_mut(index as usize)
     }
 
     /// A lane, to change.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, index: u32) -> &mut Lane {
         &mut self.all[index as usize]
     }

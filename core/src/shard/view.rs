@@ -53,18 +53,11 @@ impl Links for SlabView<'_> {
     }
 
     #[inline(always)]
-    fn set_lane(&self, idx: u32, lane: u32) {
-        self.link(idx, |link| link.lane = lane);
-    }
-
-    #[inline(always)]
-    fn seq(&self, idx: u32) -> u64 {
-        self.body(idx, |body| body.seq)
-    }
-
-    #[inline(always)]
-    fn set_seq(&self, idx: u32, seq: u64) {
-        self.body(idx, |body| body.seq = seq);
+    fn leave(&self, idx: u32) -> u32 {
+        self.link(idx, |link| {
+            link.leave();
+            link.next
+        })
     }
 }
 
