@@ -223,6 +223,23 @@ impl Default for Timer {
 
 const _: () = assert!(core::mem::size_of::<Link>() == 16);
 
+/// The links of a slab. Held by value: its address and length stay in registers over a decision.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkTable<'s>(&'s [UnsafeCell<Link>]);
+
+impl LinkTable<'_> {
+    /// Runs `f` on a link.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the entry (module page).
+    #[inline(always)]
+    pub unsafe fn with<R>(self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
+        // SAFETY: the caller owns the entry, so nobody else has a reference to its link.
+        self.0[idx as usize].with_mut(|link| f(unsafe { &mut *link }))
+    }
+}
+
 /// Every request that may wait in one shard.
 #[derive(Debug)]
 pub struct Slab {
@@ -302,15 +319,10 @@ impl Slab {
         self.entries[idx as usize].body.with_mut(|body| f(unsafe { &mut *body }))
     }
 
-    /// Runs `f` on the link.
-    ///
-    /// # Safety
-    ///
-    /// The caller owns the entry (module page).
-    #[inline]
-    pub unsafe fn with_link<R>(&self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
-        // SAFETY: the caller owns the entry, so nobody else has a reference to its link.
-        self.links[idx as usize].with_mut(|link| f(unsafe { &mut *link }))
+    /// The links.
+    #[inline(always)]
+    pub fn links(&self) -> LinkTable<'_> {
+        LinkTable(&self.links)
     }
 
     /// Takes a free index from the shared list: lock-free. `None`: full. The caller owns it, phase New.

@@ -172,13 +172,14 @@ impl BandQueues {
         let Some(it) = self.lanes.find_mut(lane).filter(usual) else {
             return self.enqueue_rarely(links, idx, band, flow);
         };
+        let seq = self.order.stamp();
         let tail = it.tail;
         it.tail = idx;
         it.len += 1;
         self.waiting += 1;
         self.bands[of(band)].waiting += 1;
         links.set_next(tail, idx);
-        links.write(idx, Link::new(NONE, tail, self.order.stamp(), lane));
+        links.write(idx, Link::new(NONE, tail, seq, lane));
     }
 
     /// The first request of the band that may run, by arrival; it stays queued.
@@ -345,7 +346,12 @@ impl BandQueues {
     /// The rest of [`take_front`](Self::take_front) if the lane is empty now, or a tenant has lanes set aside.
     #[inline(never)]
     fn settle_taken<L: Links>(&mut self, links: &L, lane: u32, caps: &impl Caps) {
-        let &Lane { tenant, band, .. } = self.lanes.get(lane);
+        let &Lane { head, flow, tenant, band, .. } = self.lanes.get(lane);
+        if flow == NONE && head == NONE {
+            // The anonymous lane of the band: no tenant, always in its place.
+            self.bands[of(band)].remove(&mut self.lanes, lane);
+            return self.emptied(lane);
+        }
         self.settle_head(links, lane);
         self.follow(links, tenant, u32::from(band), Some(caps));
     }
