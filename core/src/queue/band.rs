@@ -13,18 +13,38 @@ pub(super) struct Band {
     heap: PackedHeap,
     /// The lane whose head came first, `NONE` without lanes.
     top: u32,
-    /// Requests that wait, set aside or not.
-    pub(super) waiting: u32,
+    /// Requests that came and that went, modulo 2^32. Two counters, since one that goes up and down in the same
+    /// decision makes the next decision wait for both stores.
+    came: u32,
+    went: u32,
 }
 
 impl Band {
     pub(super) const fn new() -> Self {
-        Self { heap: PackedHeap::new(), top: NONE, waiting: 0 }
+        Self { heap: PackedHeap::new(), top: NONE, came: 0, went: 0 }
     }
 
     /// Makes room for `lanes` lanes. May allocate.
     pub(super) fn reserve(&mut self, lanes: u32) {
         self.heap.reserve(lanes);
+    }
+
+    /// Requests that wait, set aside or not.
+    #[inline]
+    pub(super) fn waiting(&self) -> u32 {
+        self.came.wrapping_sub(self.went)
+    }
+
+    /// A request came.
+    #[inline(always)]
+    pub(super) fn count_in(&mut self) {
+        self.came = self.came.wrapping_add(1);
+    }
+
+    /// A request went.
+    #[inline(always)]
+    pub(super) fn count_out(&mut self) {
+        self.went = self.went.wrapping_add(1);
     }
 
     /// The lane whose head came first, `NONE` without lanes.

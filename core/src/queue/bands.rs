@@ -77,7 +77,9 @@ fn of(band: impl Into<u32>) -> usize {
 pub struct BandQueues {
     pub(super) order: Order,
     ready: BandMask,
-    waiting: u32,
+    /// Requests that came and that went, modulo 2^32, as in [`Band`].
+    came: u32,
+    went: u32,
     capped: u32,
     /// Lanes set aside on tenants: while 0, nobody looks at a tenant's row.
     on_tenants: u32,
@@ -100,7 +102,8 @@ impl BandQueues {
         Self {
             order: Order::new(),
             ready: 0,
-            waiting: 0,
+            came: 0,
+            went: 0,
             capped: 0,
             on_tenants: 0,
             // The highest index of a lane means none.
@@ -138,13 +141,13 @@ impl BandQueues {
     /// Requests that wait.
     #[inline]
     pub fn waiting(&self) -> u32 {
-        self.waiting
+        self.came.wrapping_sub(self.went)
     }
 
     /// Requests that wait in one band.
     #[inline]
     pub fn waiting_in(&self, band: u32) -> u32 {
-        self.bands[of(band)].waiting
+        self.bands[of(band)].waiting()
     }
 
     /// Requests that wait in lanes set aside: known to be held up by a cap.
@@ -164,7 +167,7 @@ impl BandQueues {
     /// `idx` does not wait yet, fewer than `max_waiting` do, `flow` was added or is `NONE`.
     #[inline(always)]
     pub fn enqueue<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32) {
-        debug_assert!(self.waiting < self.max_waiting, "the slab bounds what waits");
+        debug_assert!(self.waiting() < self.max_waiting, "the slab bounds what waits");
         // The usual append first and alone, the rest out of line: it needs no saved registers then.
         let lane = if flow == NONE { band } else { self.rows.lane(flow, band) };
         let spent = self.order.is_spent();
@@ -175,9 +178,9 @@ impl BandQueues {
         let seq = self.order.stamp();
         let tail = it.tail;
         it.tail = idx;
-        it.len += 1;
-        self.waiting += 1;
-        self.bands[of(band)].waiting += 1;
+        it.len += u32::from(flow != NONE);
+        self.came = self.came.wrapping_add(1);
+        self.bands[of(band)].count_in();
         links.set_next(tail, idx);
         links.write(idx, Link::new(NONE, tail, seq, lane));
     }
@@ -222,9 +225,11 @@ impl BandQueues {
         let idx = it.head;
         let next = links.leave(idx);
         it.head = next;
-        it.len -= 1;
-        here.waiting -= 1;
-        self.waiting -= 1;
+        if it.flow != NONE {
+            it.len -= 1;
+        }
+        here.count_out();
+        self.went = self.went.wrapping_add(1);
         if next == NONE || self.on_tenants != 0 {
             self.settle_taken(links, lane, caps);
         } else if !here.has_one() {
@@ -252,10 +257,10 @@ impl BandQueues {
         } else if !was_head {
             links.set_prev(link.next, link.prev);
         }
-        it.len -= 1;
+        it.len -= u32::from(it.flow != NONE);
         let (tenant, band, in_heap) = (it.tenant, u32::from(it.band), it.place == Place::Heap);
-        self.waiting -= 1;
-        self.bands[of(band)].waiting -= 1;
+        self.went = self.went.wrapping_add(1);
+        self.bands[of(band)].count_out();
         self.capped -= u32::from(!in_heap);
         if was_head {
             self.settle_head(links, lane);
@@ -296,10 +301,10 @@ impl BandQueues {
 
     /// Takes out some request, caps or not, until nobody waits: for shutdown. O(log lanes) amortised.
     pub fn pop_any<L: Links>(&mut self, links: &L) -> Option<u32> {
-        if self.waiting == 0 {
+        if self.waiting() == 0 {
             return None;
         }
-        while self.lanes.get(self.drain_from).len == 0 {
+        while self.lanes.get(self.drain_from).place == Place::Idle {
             self.drain_from = (self.drain_from + 1) % self.lanes.made();
         }
         let idx = self.lanes.get(self.drain_from).head;
@@ -319,9 +324,9 @@ impl BandQueues {
         let it = self.lanes.get_mut(lane);
         let (tail, place) = (it.tail, it.place);
         it.tail = idx;
-        it.len += 1;
-        self.waiting += 1;
-        self.bands[of(band)].waiting += 1;
+        it.len += u32::from(flow != NONE);
+        self.came = self.came.wrapping_add(1);
+        self.bands[of(band)].count_in();
         links.write(idx, Link::new(NONE, tail, seq, lane));
         match place {
             Place::Idle => {
@@ -381,15 +386,15 @@ impl BandQueues {
 
     /// The head of a lane was taken out: the lane gets its new place, or goes.
     fn settle_head<L: Links>(&mut self, links: &L, lane: u32) {
-        let Lane { head, len, flow, tenant, band, place, .. } = *self.lanes.get(lane);
+        let Lane { head, flow, tenant, band, place, .. } = *self.lanes.get(lane);
         let (here, band) = (&mut self.bands[of(band)], u32::from(band));
         match place {
-            Place::Heap if len == 0 => here.remove(&mut self.lanes, lane),
+            Place::Heap if head == NONE => here.remove(&mut self.lanes, lane),
             Place::Heap => here.update(links, &self.order, &mut self.lanes, lane),
-            Place::Flow if len == 0 => self.rows.unpark_from_flow(flow, band),
+            Place::Flow if head == NONE => self.rows.unpark_from_flow(flow, band),
             Place::Tenant => {
                 let mut root = parked::remove(&mut self.lanes, self.rows.root(tenant, band), lane);
-                if len == 0 {
+                if head == NONE {
                     self.on_tenants -= 1;
                 } else {
                     self.lanes.get_mut(lane).seq = self.order.number(links.read(head).seq());
@@ -399,7 +404,7 @@ impl BandQueues {
             }
             Place::Flow | Place::Idle => {}
         }
-        if len == 0 {
+        if head == NONE {
             self.emptied(lane);
         }
     }
@@ -462,7 +467,7 @@ impl BandQueues {
     /// Moves the base of the keys up before they pass 40 bits. Every 2^39 arrivals, O(lanes) and the requests
     /// older than that.
     #[cold]
-    fn rebase<L: Links>(&mut self, links: &L) {
+    pub(super) fn rebase<L: Links>(&mut self, links: &L) {
         let order = &mut self.order;
         let number = |lane: &Lane| order.number(links.read(lane.head).seq());
         let oldest = self.lanes.in_use().map(number).min();

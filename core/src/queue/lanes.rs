@@ -27,7 +27,7 @@ pub struct Lane {
     pub head: u32,
     /// The last request.
     pub tail: u32,
-    /// How many wait.
+    /// How many wait; not counted in the anonymous lanes, which are never set aside.
     pub len: u32,
     /// The flow, `NONE` for the anonymous lane of the band.
     pub flow: u32,
@@ -116,7 +116,7 @@ impl Lanes {
     #[inline]
     pub fn free(&mut self, index: u32) {
         let lane = &mut self.all[index as usize];
-        debug_assert!(lane.len == 0, "a lane is freed when its last waiter leaves");
+        debug_assert!(lane.head == NONE, "a lane is freed when its last waiter leaves");
         lane.place = Place::Idle;
         lane.tail = NONE;
         lane.head = NONE;
@@ -158,7 +158,7 @@ impl Lanes {
 
     /// The lanes that have waiters.
     pub fn in_use(&self) -> impl Iterator<Item = &Lane> {
-        self.all.iter().filter(|lane| lane.len > 0)
+        self.all.iter().filter(|lane| lane.place != Place::Idle)
     }
 
     /// Counts one step of a heap, for the tests of the worst case.

@@ -50,3 +50,27 @@ fn who_waits_longer_than_the_keys_reach_stays_the_first() {
     let got: Vec<u32> = core::iter::from_fn(|| grant(&mut queues, &links)).collect();
     assert_eq!(got, [5, 4, 3, 2]);
 }
+
+#[test]
+fn those_who_wait_longer_than_the_keys_reach_keep_the_order_of_their_flow_and_come_first() {
+    let links = VecLinks::new(16);
+    let mut queues = BandQueues::new(1, 16, 2);
+    queues.add_flow(0, NONE);
+    queues.add_flow(1, NONE);
+    for (idx, flow) in [(9, 0), (7, NONE), (8, 0), (6, NONE)] {
+        queues.enqueue(&links, idx, 0, flow);
+    }
+    // The numbers go on far past 40 bits, in steps a base may take.
+    for round in 1..=5 {
+        let next = round * (MAX_KEY / 2 + 1) + 4;
+        queues.order = Order::starting_at(next, queues.order.base());
+        queues.rebase(&links);
+        assert_eq!(queues.order.base(), next - MAX_KEY / 2);
+    }
+    queues.enqueue(&links, 1, 0, 1);
+    queues.enqueue(&links, 2, 0, 0);
+    let got: Vec<u32> = core::iter::from_fn(|| grant(&mut queues, &links)).collect();
+    let place = |idx: u32| got.iter().position(|&it| it == idx).unwrap();
+    assert!(place(9) < place(8) && place(7) < place(6));
+    assert_eq!(got[4..], [1, 2]);
+}
