@@ -24,9 +24,9 @@ impl Band {
         Self { heap: PackedHeap::new(), top: NONE, came: 0, went: 0 }
     }
 
-    /// Makes room for `lanes` lanes. May allocate.
-    pub(super) fn reserve(&mut self, lanes: u32) {
-        self.heap.reserve(lanes);
+    /// Makes room for `lanes` lanes, never needed beyond `most`. May allocate.
+    pub(super) fn reserve(&mut self, lanes: u32, most: u32) {
+        self.heap.reserve(lanes, most);
     }
 
     /// Requests that wait, set aside or not.

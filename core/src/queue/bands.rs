@@ -3,7 +3,7 @@
 //! # Structure
 //!
 //! Requests of one flow in one band form a *lane* (first in, first out). A band keeps its lanes in a heap by the
-//! arrival of their heads. A lane whose flow or tenant turns out to be at its cap when it reaches the top is *set
+//! arrival of their heads (one lane alone is a heap of one without a key, see [`Band`]). A lane whose flow or tenant turns out to be at its cap when it reaches the top is *set
 //! aside*: on the flow (at most one lane per band), or in the leftist heap of its (tenant, band).
 //!
 //! # Why `front` finds the first request that may run
@@ -124,11 +124,10 @@ impl BandQueues {
     /// for each of n x bands lanes, both no more than `max_waiting`.
     pub fn add_flow(&mut self, flow: u32, tenant: u32) {
         self.rows.add(flow, tenant);
-        let flows = flow.saturating_add(1);
-        self.lanes.reserve(self.max_waiting.min(flows.saturating_mul(self.count)));
-        let lanes = self.max_waiting.min(flows.saturating_add(1));
+        let (flows, most) = (flow.saturating_add(1), self.max_waiting);
+        self.lanes.reserve(most.min(flows.saturating_mul(self.count)), most);
         for band in self.bands.iter_mut().take(self.count as usize) {
-            band.reserve(lanes);
+            band.reserve(most.min(flows.saturating_add(1)), most);
         }
     }
 

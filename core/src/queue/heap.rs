@@ -39,12 +39,13 @@ const fn index_of(item: u64) -> u32 {
     (item & (MAX_INDICES as u64 - 1)) as u32
 }
 
-/// Room for `capacity` items in all, and an eighth on top so that growing by one each time stays cheap.
+/// Room for `capacity` items in all, and up to `most` an eighth on top so that growing by one stays cheap.
 ///
 /// No more than that: the memory of an idle flow counts, and doubling would waste up to as much again.
-pub(super) fn grow<T>(items: &mut Vec<T>, capacity: usize) {
+pub(super) fn grow<T>(items: &mut Vec<T>, capacity: usize, most: usize) {
     if capacity > items.capacity() {
-        items.reserve_exact(capacity + capacity / 8 - items.len());
+        let roomy = (capacity + capacity / 8).min(most).max(capacity);
+        items.reserve_exact(roomy - items.len());
     }
 }
 
@@ -60,9 +61,10 @@ impl PackedHeap {
         Self { items: Vec::new() }
     }
 
-    /// Makes room for `capacity` indices in all: it never allocates while it holds no more. Allocates itself.
-    pub fn reserve(&mut self, capacity: u32) {
-        grow(&mut self.items, capacity as usize);
+    /// Makes room for `capacity` indices in all, never needed beyond `most`: it does not allocate while it holds no
+    /// more. Allocates itself.
+    pub fn reserve(&mut self, capacity: u32, most: u32) {
+        grow(&mut self.items, capacity as usize, most as usize);
     }
 
     /// Empties the heap and keeps its room.

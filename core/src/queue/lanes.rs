@@ -93,10 +93,11 @@ impl Lanes {
         }
     }
 
-    /// Makes room for `named` lanes of named flows in all: it never allocates while no more exist.
-    /// Allocates itself.
-    pub fn reserve(&mut self, named: u32) {
-        grow(&mut self.all, self.reserved as usize + named as usize);
+    /// Makes room for `named` lanes of named flows in all, never needed beyond `most`: it does not allocate while
+    /// no more exist. Allocates itself.
+    pub fn reserve(&mut self, named: u32, most: u32) {
+        let reserved = self.reserved as usize;
+        grow(&mut self.all, reserved + named as usize, reserved + most as usize);
     }
 
     /// Takes a lane out of the arena.
