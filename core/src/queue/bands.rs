@@ -3,8 +3,9 @@
 //! # Structure
 //!
 //! Requests of one flow in one band form a *lane* (first in, first out). A band keeps its lanes in a heap by the
-//! arrival of their heads (one lane alone is a heap of one without a key, see [`Band`]). A lane whose flow or tenant turns out to be at its cap when it reaches the top is *set
-//! aside*: on the flow (at most one lane per band), or in the leftist heap of its (tenant, band).
+//! arrival of their heads (one lane alone is a heap of one without a key). A lane whose flow or tenant turns out
+//! to be at its cap when it reaches the top is *set aside*: on the flow (at most one lane per band), or in the
+//! leftist heap of its (tenant, band).
 //!
 //! # Why `front` finds the first request that may run
 //!
