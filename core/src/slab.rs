@@ -101,8 +101,6 @@ pub struct Body {
     pub tag: u64,
     /// Evicted at this time; `u64::MAX`: never.
     pub deadline_ns: u64,
-    /// Place in the order of arrival, set when the submit is applied.
-    pub seq: u64,
     /// Flow index in the pool, or [`NONE`].
     pub flow: u32,
     /// Estimated tokens.
@@ -119,7 +117,6 @@ impl Body {
     const EMPTY: Self = Self {
         tag: 0,
         deadline_ns: u64::MAX,
-        seq: 0,
         flow: NONE,
         cost: 0,
         timer: Timer::IDLE,
@@ -144,6 +141,8 @@ const _: () = assert!(core::mem::size_of::<Entry>() == 128);
 /// The place of one waiting request in its lane: the 16 bytes a decision touches.
 ///
 /// In an array of their own: at 100,000 waiting that array stays in the cache, the 128-byte entries do not.
+/// The arrival number stands here too, cut to 40 bits, so that the order between lanes is found without
+/// the entry; [`Order`](crate::queue::order::Order) keeps it exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Link {
@@ -151,15 +150,44 @@ pub struct Link {
     pub next: u32,
     /// The one before; meaningless for the head of a lane, so that taking a head writes no second entry.
     pub prev: u32,
-    /// Cost in tokens.
-    pub cost: u32,
-    /// The lane, [`NONE`] while the request does not wait.
-    pub lane: u32,
+    /// `arrival number 40 | lane 24`.
+    place: u64,
 }
 
 impl Link {
     /// A request that does not wait.
-    pub const IDLE: Self = Self { next: NONE, prev: NONE, cost: 0, lane: NONE };
+    pub const IDLE: Self = Self { next: NONE, prev: NONE, place: Self::NOWHERE };
+
+    const LANE_BITS: u32 = 24;
+    const LANES: u64 = (1 << Self::LANE_BITS) - 1;
+    /// No lane has the highest index.
+    const NOWHERE: u64 = Self::LANES;
+
+    /// A request with this arrival number (the lowest 40 bits are kept) in a lane below 2^24 - 1.
+    #[inline(always)]
+    pub const fn new(next: u32, prev: u32, seq: u64, lane: u32) -> Self {
+        Self { next, prev, place: seq << Self::LANE_BITS | lane as u64 }
+    }
+
+    /// The lane, [`NONE`] while the request does not wait.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "masked to 24 bits")]
+    pub const fn lane(self) -> u32 {
+        let lane = self.place & Self::LANES;
+        if lane == Self::NOWHERE { NONE } else { lane as u32 }
+    }
+
+    /// The lowest 40 bits of the arrival number.
+    #[inline(always)]
+    pub const fn seq(self) -> u64 {
+        self.place >> Self::LANE_BITS
+    }
+
+    /// The request stops waiting; `next` stays.
+    #[inline(always)]
+    pub const fn leave(&mut self) {
+        self.place = Self::NOWHERE;
+    }
 }
 
 impl Default for Link {
@@ -194,6 +222,23 @@ impl Default for Timer {
 }
 
 const _: () = assert!(core::mem::size_of::<Link>() == 16);
+
+/// The links of a slab. Held by value: its address and length stay in registers over a decision.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkTable<'s>(&'s [UnsafeCell<Link>]);
+
+impl LinkTable<'_> {
+    /// Runs `f` on a link.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the entry (module page).
+    #[inline(always)]
+    pub unsafe fn with<R>(self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
+        // SAFETY: the caller owns the entry, so nobody else has a reference to its link.
+        self.0[idx as usize].with_mut(|link| f(unsafe { &mut *link }))
+    }
+}
 
 /// Every request that may wait in one shard.
 #[derive(Debug)]
@@ -274,15 +319,10 @@ impl Slab {
         self.entries[idx as usize].body.with_mut(|body| f(unsafe { &mut *body }))
     }
 
-    /// Runs `f` on the link.
-    ///
-    /// # Safety
-    ///
-    /// The caller owns the entry (module page).
-    #[inline]
-    pub unsafe fn with_link<R>(&self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
-        // SAFETY: the caller owns the entry, so nobody else has a reference to its link.
-        self.links[idx as usize].with_mut(|link| f(unsafe { &mut *link }))
+    /// The links.
+    #[inline(always)]
+    pub fn links(&self) -> LinkTable<'_> {
+        LinkTable(&self.links)
     }
 
     /// Takes a free index from the shared list: lock-free. `None`: full. The caller owns it, phase New.

@@ -3,8 +3,9 @@
 //! # Structure
 //!
 //! Requests of one flow in one band form a *lane* (first in, first out). A band keeps its lanes in a heap by the
-//! arrival of their heads. A lane whose flow or tenant turns out to be at its cap when it reaches the top is *set
-//! aside*: on the flow (at most one lane per band), or in the leftist heap of its (tenant, band).
+//! arrival of their heads (one lane alone is a heap of one without a key). A lane whose flow or tenant turns out
+//! to be at its cap when it reaches the top is *set aside*: on the flow (at most one lane per band), or in the
+//! leftist heap of its (tenant, band).
 //!
 //! # Why `front` finds the first request that may run
 //!
@@ -31,8 +32,9 @@
 #![forbid(unsafe_code)]
 
 use super::{
+    band::Band,
     caps::{Caps, Room},
-    heap::{MAX_INDICES, PackedHeap},
+    heap::{MAX_INDICES, MAX_KEY},
     lanes::{Lane, Lanes, Place},
     links::{Link, Links},
     order::Order,
@@ -50,8 +52,6 @@ pub struct Waiter {
     pub flow: u32,
     /// The flow's tenant or `NONE`.
     pub tenant: u32,
-    /// Cost in tokens.
-    pub cost: u32,
 }
 
 /// What [`BandQueues::front`] found.
@@ -65,15 +65,8 @@ pub enum Front {
     Budget,
 }
 
-/// One band.
-#[derive(Debug)]
-struct Band {
-    heap: PackedHeap,
-    waiting: u32,
-}
-
 /// The place of a band in the array of all that there can be: masked, so that no check is needed.
-#[inline]
+#[inline(always)]
 fn of(band: impl Into<u32>) -> usize {
     band.into() as usize % MAX_BANDS
 }
@@ -85,12 +78,16 @@ fn of(band: impl Into<u32>) -> usize {
 pub struct BandQueues {
     pub(super) order: Order,
     ready: BandMask,
-    waiting: u32,
+    /// Requests that came and that went, modulo 2^32, as in [`Band`].
+    came: u32,
+    went: u32,
     capped: u32,
     /// Lanes set aside on tenants: while 0, nobody looks at a tenant's row.
     on_tenants: u32,
     max_waiting: u32,
     drain_from: u32,
+    /// Bands in use.
+    count: u32,
     bands: [Band; MAX_BANDS],
     pub(super) lanes: Lanes,
     rows: Rows,
@@ -99,29 +96,23 @@ pub struct BandQueues {
 impl BandQueues {
     /// Queues of `bands` bands (1..=64, others are clamped) for at most `max_waiting` requests (below 2^24) of
     /// at most `max_flows` flows.
-    ///
-    /// Reserves, but does not touch, 8 bytes per band and lane and 48 per lane; a band has at most
-    /// min(`max_waiting`, `max_flows` + 1) lanes, a pool at most `max_waiting`.
     #[allow(clippy::cast_possible_truncation, reason = "clamped to 64")]
     pub fn new(bands: usize, max_waiting: u32, max_flows: u32) -> Self {
         let bands = bands.clamp(1, MAX_BANDS) as u8;
         let count = u32::from(bands);
-        let max_waiting = max_waiting.min(MAX_INDICES - count);
-        let named = max_waiting.min(max_flows.saturating_mul(count));
-        let per_band = max_waiting.min(max_flows.saturating_add(1));
         Self {
             order: Order::new(),
             ready: 0,
-            waiting: 0,
+            came: 0,
+            went: 0,
             capped: 0,
             on_tenants: 0,
-            max_waiting,
+            // The highest index of a lane means none.
+            max_waiting: max_waiting.min(MAX_INDICES - 1 - count),
             drain_from: 0,
-            bands: core::array::from_fn(|band| Band {
-                heap: PackedHeap::new(if band < usize::from(bands) { per_band } else { 0 }),
-                waiting: 0,
-            }),
-            lanes: Lanes::new(bands, named),
+            count,
+            bands: [const { Band::new() }; MAX_BANDS],
+            lanes: Lanes::new(bands),
             rows: Rows::new(count, max_flows),
         }
     }
@@ -129,11 +120,19 @@ impl BandQueues {
     /// Makes a flow of `tenant` (`NONE`: none) known; off the hot path, it may allocate.
     ///
     /// Indices are dense. A flow that has no waiters may be given another tenant the same way.
+    ///
+    /// Reserves, but does not touch, what n flows need at most: 8 bytes per band for each of n + 1 lanes and 48
+    /// for each of n x bands lanes, both no more than `max_waiting`.
     pub fn add_flow(&mut self, flow: u32, tenant: u32) {
         self.rows.add(flow, tenant);
+        let (flows, most) = (flow.saturating_add(1), self.max_waiting);
+        self.lanes.reserve(most.min(flows.saturating_mul(self.count)), most);
+        for band in self.bands.iter_mut().take(self.count as usize) {
+            band.reserve(most.min(flows.saturating_add(1)), most);
+        }
     }
 
-    /// The bands whose heap is not empty: a superset of those that have a runnable request.
+    /// The bands that have a lane not set aside: a superset of those that have a runnable request.
     #[inline]
     pub fn ready(&self) -> BandMask {
         self.ready
@@ -142,13 +141,13 @@ impl BandQueues {
     /// Requests that wait.
     #[inline]
     pub fn waiting(&self) -> u32 {
-        self.waiting
+        self.came.wrapping_sub(self.went)
     }
 
     /// Requests that wait in one band.
     #[inline]
     pub fn waiting_in(&self, band: u32) -> u32 {
-        self.bands[of(band)].waiting
+        self.bands[of(band)].waiting()
     }
 
     /// Requests that wait in lanes set aside: known to be held up by a cap.
@@ -166,30 +165,30 @@ impl BandQueues {
     /// Appends a request. O(1), O(log lanes) if its flow has no other waiter in the band.
     ///
     /// `idx` does not wait yet, fewer than `max_waiting` do, `flow` was added or is `NONE`.
-    #[inline]
-    pub fn enqueue<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, cost: u32) {
-        debug_assert!(self.waiting < self.max_waiting, "the slab bounds what waits");
+    #[inline(always)]
+    pub fn enqueue<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32) {
+        debug_assert!(self.waiting() < self.max_waiting, "the slab bounds what waits");
         // The usual append first and alone, the rest out of line: it needs no saved registers then.
         let lane = if flow == NONE { band } else { self.rows.lane(flow, band) };
         let spent = self.order.is_spent();
-        let Some(it) = self.lanes.find_mut(lane).filter(|it| it.tail != NONE && !spent) else {
-            return self.enqueue_first(links, idx, band, flow, cost);
+        let usual = |it: &&mut Lane| it.place == Place::Heap && !spent;
+        let Some(it) = self.lanes.find_mut(lane).filter(usual) else {
+            return self.enqueue_rarely(links, idx, band, flow);
         };
+        let seq = self.order.stamp();
         let tail = it.tail;
         it.tail = idx;
-        it.len += 1;
-        self.capped += u32::from(it.place != Place::Heap);
-        self.waiting += 1;
-        self.bands[of(band)].waiting += 1;
+        it.len += u32::from(flow != NONE);
+        self.came = self.came.wrapping_add(1);
+        self.bands[of(band)].count_in();
         links.set_next(tail, idx);
-        links.write(idx, Link { next: NONE, prev: tail, cost, lane });
-        links.set_seq(idx, self.order.stamp());
+        links.write(idx, Link::new(NONE, tail, seq, lane));
     }
 
     /// The first request of the band that may run, by arrival; it stays queued.
     ///
     /// Sets aside the capped lanes on the way; each takes 1 from `budget` and O(log lanes).
-    #[inline]
+    #[inline(always)]
     pub fn front<L: Links>(
         &mut self,
         links: &L,
@@ -198,16 +197,13 @@ impl BandQueues {
         budget: &mut u32,
     ) -> Front {
         loop {
-            let Some(lane) = self.bands[of(band)].heap.top() else { return Front::Empty };
-            let &Lane { head, flow, tenant, .. } = self.lanes.get(lane);
+            let top = self.bands[of(band)].top();
+            let Some(&Lane { head, flow, tenant, .. }) = self.lanes.find(top) else {
+                return Front::Empty;
+            };
             let room = if flow == NONE { Room::Yes } else { caps.room(flow, tenant) };
             if room == Room::Yes {
-                return Front::Ready(Waiter {
-                    idx: head,
-                    flow,
-                    tenant,
-                    cost: links.read(head).cost,
-                });
+                return Front::Ready(Waiter { idx: head, flow, tenant });
             }
             if *budget == 0 {
                 return Front::Budget;
@@ -221,24 +217,24 @@ impl BandQueues {
     ///
     /// Called after the grant was counted, so that `caps` knows whether the tenant still has room.
     /// O(log lanes), O(1) while the band has one lane.
-    #[inline]
+    #[inline(always)]
     pub fn take_front<L: Links>(&mut self, links: &L, band: u32, caps: &impl Caps) -> Option<u32> {
-        let heap = &mut self.bands[of(band)].heap;
-        let lane = heap.top()?;
-        let it = self.lanes.get_mut(lane);
+        let here = &mut self.bands[of(band)];
+        let lane = here.top();
+        let it = self.lanes.find_mut(lane)?;
         let idx = it.head;
-        let next = links.read(idx).next;
-        if next == NONE || self.on_tenants != 0 {
-            return Some(self.take_slowly(links, lane, caps));
-        }
+        let next = links.leave(idx);
         it.head = next;
-        it.len -= 1;
-        self.waiting -= 1;
-        links.set_lane(idx, NONE);
-        if heap.len() > 1 {
-            heap.replace_top(self.order.key(links.seq(next)), &mut self.lanes);
+        if it.flow != NONE {
+            it.len -= 1;
         }
-        self.bands[of(band)].waiting -= 1;
+        here.count_out();
+        self.went = self.went.wrapping_add(1);
+        if next == NONE || self.on_tenants != 0 {
+            self.settle_taken(links, lane, caps);
+        } else if !here.has_one() {
+            here.replace_top(self.order.key(links.read(next).seq()), &mut self.lanes);
+        }
         Some(idx)
     }
 
@@ -247,11 +243,9 @@ impl BandQueues {
     /// O(log lanes), O(1) inside a lane.
     pub fn remove<L: Links>(&mut self, links: &L, idx: u32) -> bool {
         let link = links.read(idx);
-        if link.lane == NONE {
-            return false;
-        }
-        links.set_lane(idx, NONE);
-        let it = self.lanes.get_mut(link.lane);
+        let lane = link.lane();
+        let Some(it) = self.lanes.find_mut(lane) else { return false };
+        links.leave(idx);
         let was_head = it.head == idx;
         if was_head {
             it.head = link.next;
@@ -263,13 +257,13 @@ impl BandQueues {
         } else if !was_head {
             links.set_prev(link.next, link.prev);
         }
-        it.len -= 1;
+        it.len -= u32::from(it.flow != NONE);
         let (tenant, band, in_heap) = (it.tenant, u32::from(it.band), it.place == Place::Heap);
-        self.waiting -= 1;
-        self.bands[of(band)].waiting -= 1;
+        self.went = self.went.wrapping_add(1);
+        self.bands[of(band)].count_out();
         self.capped -= u32::from(!in_heap);
         if was_head {
-            self.settle_head(links, link.lane);
+            self.settle_head(links, lane);
             if in_heap {
                 self.follow(links, tenant, band, None::<&super::NoCaps>);
             }
@@ -307,10 +301,10 @@ impl BandQueues {
 
     /// Takes out some request, caps or not, until nobody waits: for shutdown. O(log lanes) amortised.
     pub fn pop_any<L: Links>(&mut self, links: &L) -> Option<u32> {
-        if self.waiting == 0 {
+        if self.waiting() == 0 {
             return None;
         }
-        while self.lanes.get(self.drain_from).len == 0 {
+        while self.lanes.get(self.drain_from).place == Place::Idle {
             self.drain_from = (self.drain_from + 1) % self.lanes.made();
         }
         let idx = self.lanes.get(self.drain_from).head;
@@ -318,23 +312,33 @@ impl BandQueues {
         Some(idx)
     }
 
-    /// [`enqueue`](Self::enqueue) if the lane has no waiters yet, or the keys are used up.
+    /// [`enqueue`](Self::enqueue) if the lane has no waiters yet or is set aside, or the keys are used up.
     #[inline(never)]
-    fn enqueue_first<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, cost: u32) {
+    fn enqueue_rarely<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32) {
         if self.order.is_spent() {
             self.rebase(links);
-            return self.enqueue(links, idx, band, flow, cost);
         }
-        links.set_seq(idx, self.order.stamp());
-        let lane = if flow == NONE { band } else { self.new_lane(flow, band) };
-        links.write(idx, Link { next: NONE, prev: NONE, cost, lane });
+        let seq = self.order.stamp();
+        let known = if flow == NONE { band } else { self.rows.lane(flow, band) };
+        let lane = if known == NONE { self.new_lane(flow, band) } else { known };
         let it = self.lanes.get_mut(lane);
-        it.head = idx;
+        let (tail, place) = (it.tail, it.place);
         it.tail = idx;
-        it.len = 1;
-        self.waiting += 1;
-        self.bands[of(band)].waiting += 1;
-        self.push(links, lane);
+        it.len += u32::from(flow != NONE);
+        self.came = self.came.wrapping_add(1);
+        self.bands[of(band)].count_in();
+        links.write(idx, Link::new(NONE, tail, seq, lane));
+        match place {
+            Place::Idle => {
+                it.head = idx;
+                self.push(links, lane);
+            }
+            Place::Heap => links.set_next(tail, idx),
+            Place::Flow | Place::Tenant => {
+                links.set_next(tail, idx);
+                self.capped += 1;
+            }
+        }
     }
 
     fn new_lane(&mut self, flow: u32, band: u32) -> u32 {
@@ -344,36 +348,26 @@ impl BandQueues {
         lane
     }
 
-    /// [`take_front`](Self::take_front) if the lane at the top may empty, or a tenant has lanes set aside.
+    /// The rest of [`take_front`](Self::take_front) if the lane is empty now, or a tenant has lanes set aside.
     #[inline(never)]
-    fn take_slowly<L: Links>(&mut self, links: &L, lane: u32, caps: &impl Caps) -> u32 {
-        let it = self.lanes.get_mut(lane);
-        let (idx, tenant, band) = (it.head, it.tenant, u32::from(it.band));
-        it.head = links.read(idx).next;
-        it.len -= 1;
-        links.set_lane(idx, NONE);
-        self.waiting -= 1;
-        self.bands[of(band)].waiting -= 1;
+    fn settle_taken<L: Links>(&mut self, links: &L, lane: u32, caps: &impl Caps) {
+        let &Lane { head, flow, tenant, band, .. } = self.lanes.get(lane);
+        if flow == NONE && head == NONE {
+            // The anonymous lane of the band: no tenant, always in its place.
+            self.bands[of(band)].remove(&mut self.lanes, lane);
+            return self.emptied(lane);
+        }
         self.settle_head(links, lane);
-        self.follow(links, tenant, band, Some(caps));
-        idx
+        self.follow(links, tenant, u32::from(band), Some(caps));
     }
 
-    /// Puts a lane with waiters into its band's heap.
+    /// Puts a lane with waiters among those of its band.
     #[inline]
     fn push<L: Links>(&mut self, links: &L, lane: u32) {
         let it = self.lanes.get_mut(lane);
         it.place = Place::Heap;
-        let (head, band) = (it.head, it.band);
-        let heap = &mut self.bands[of(band)].heap;
-        // The key of a heap of one is not kept up to date (nobody compares it): do that before it gets company.
-        if heap.len() == 1
-            && let Some(only) = heap.top()
-        {
-            let first = self.lanes.get(only).head;
-            heap.replace_top(self.order.key(links.seq(first)), &mut self.lanes);
-        }
-        heap.push(self.order.key(links.seq(head)), lane, &mut self.lanes);
+        let band = it.band;
+        self.bands[of(band)].push(links, &self.order, &mut self.lanes, lane);
         self.ready |= 1 << band;
     }
 
@@ -381,7 +375,7 @@ impl BandQueues {
     #[inline]
     fn emptied(&mut self, lane: u32) {
         let &Lane { flow, band, .. } = self.lanes.get(lane);
-        if self.bands[of(band)].heap.is_empty() {
+        if self.bands[of(band)].top() == NONE {
             self.ready &= !(1 << band);
         }
         if flow != NONE {
@@ -392,27 +386,25 @@ impl BandQueues {
 
     /// The head of a lane was taken out: the lane gets its new place, or goes.
     fn settle_head<L: Links>(&mut self, links: &L, lane: u32) {
-        let Lane { head, len, flow, tenant, at, band, place, .. } = *self.lanes.get(lane);
-        let (heap, band) = (&mut self.bands[of(band)].heap, u32::from(band));
+        let Lane { head, flow, tenant, band, place, .. } = *self.lanes.get(lane);
+        let (here, band) = (&mut self.bands[of(band)], u32::from(band));
         match place {
-            Place::Heap if len == 0 => heap.remove(at, &mut self.lanes),
-            Place::Heap if heap.len() > 1 => {
-                heap.update(at, self.order.key(links.seq(head)), &mut self.lanes);
-            }
-            Place::Flow if len == 0 => self.rows.unpark_from_flow(flow, band),
+            Place::Heap if head == NONE => here.remove(&mut self.lanes, lane),
+            Place::Heap => here.update(links, &self.order, &mut self.lanes, lane),
+            Place::Flow if head == NONE => self.rows.unpark_from_flow(flow, band),
             Place::Tenant => {
                 let mut root = parked::remove(&mut self.lanes, self.rows.root(tenant, band), lane);
-                if len == 0 {
+                if head == NONE {
                     self.on_tenants -= 1;
                 } else {
-                    self.lanes.get_mut(lane).seq = links.seq(head);
+                    self.lanes.get_mut(lane).seq = self.order.number(links.read(head).seq());
                     root = parked::insert(&mut self.lanes, root, lane);
                 }
                 self.rows.set_root(tenant, band, root);
             }
-            Place::Heap | Place::Flow | Place::Idle => {}
+            Place::Flow | Place::Idle => {}
         }
-        if len == 0 {
+        if head == NONE {
             self.emptied(lane);
         }
     }
@@ -420,10 +412,10 @@ impl BandQueues {
     /// Sets the top lane of a band aside: on its flow, or on its tenant.
     #[cold]
     fn park_top<L: Links>(&mut self, links: &L, band: u32, room: Room, caps: &impl Caps) {
-        let heap = &mut self.bands[of(band)].heap;
-        let Some(lane) = heap.top() else { return };
-        heap.pop(&mut self.lanes);
-        if heap.is_empty() {
+        let here = &mut self.bands[of(band)];
+        let lane = here.top();
+        here.remove(&mut self.lanes, lane);
+        if here.top() == NONE {
             self.ready &= !(1 << band);
         }
         let it = self.lanes.get_mut(lane);
@@ -435,7 +427,7 @@ impl BandQueues {
         );
         if room == Room::TenantFull && tenant != NONE {
             it.place = Place::Tenant;
-            it.seq = links.seq(it.head);
+            it.seq = self.order.number(links.read(it.head).seq());
             let root = parked::insert(&mut self.lanes, self.rows.root(tenant, band), lane);
             self.rows.set_root(tenant, band, root);
             self.on_tenants += 1;
@@ -472,14 +464,28 @@ impl BandQueues {
         self.push(links, lane);
     }
 
-    /// Moves the base of the keys up before they pass 40 bits. O(lanes), every 2^39 arrivals.
+    /// Moves the base of the keys up before they pass 40 bits. Every 2^39 arrivals, O(lanes) and the requests
+    /// older than that.
     #[cold]
-    fn rebase<L: Links>(&mut self, links: &L) {
-        let oldest = self.lanes.in_use().map(|lane| links.seq(lane.head)).min();
-        self.order.rebase(oldest);
-        let order = &self.order;
-        for Band { heap, .. } in &mut self.bands {
-            heap.rekey(&mut self.lanes, |lanes, lane| order.key(links.seq(lanes.get(lane).head)));
+    pub(super) fn rebase<L: Links>(&mut self, links: &L) {
+        let order = &mut self.order;
+        let number = |lane: &Lane| order.number(links.read(lane.head).seq());
+        let oldest = self.lanes.in_use().map(number).min();
+        let step = order.rebase(oldest);
+        for lane in self.lanes.in_use() {
+            let mut idx = lane.head;
+            while idx != NONE {
+                let link = links.read(idx);
+                let old_key = order.key(link.seq()).wrapping_add(step) & MAX_KEY;
+                if old_key >= step {
+                    break;
+                }
+                links.write(idx, Link::new(link.next, link.prev, order.base(), link.lane()));
+                idx = link.next;
+            }
+        }
+        for band in &mut self.bands {
+            band.rekey(links, order, &mut self.lanes);
         }
     }
 }

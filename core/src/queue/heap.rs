@@ -39,10 +39,37 @@ const fn index_of(item: u64) -> u32 {
     (item & (MAX_INDICES as u64 - 1)) as u32
 }
 
+/// Room for `capacity` items in all, and up to `most` an eighth on top so that growing by one stays cheap.
+///
+/// No more than that: the memory of an idle flow counts, and doubling would waste up to as much again.
+pub(super) fn grow<T>(items: &mut Vec<T>, capacity: usize, most: usize) {
+    if capacity > items.capacity() {
+        let roomy = (capacity + capacity / 8).min(most).max(capacity);
+        items.reserve_exact(roomy - items.len());
+    }
+}
+
+impl Default for PackedHeap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl PackedHeap {
-    /// An empty heap that never allocates while it holds at most `capacity` indices.
-    pub fn new(capacity: u32) -> Self {
-        Self { items: Vec::with_capacity(capacity as usize) }
+    /// An empty heap without room.
+    pub const fn new() -> Self {
+        Self { items: Vec::new() }
+    }
+
+    /// Makes room for `capacity` indices in all, never needed beyond `most`: it does not allocate while it holds no
+    /// more. Allocates itself.
+    pub fn reserve(&mut self, capacity: u32, most: u32) {
+        grow(&mut self.items, capacity as usize, most as usize);
+    }
+
+    /// Empties the heap and keeps its room.
+    pub fn clear(&mut self) {
+        self.items.clear();
     }
 
     /// How many indices it holds.

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::heap::Positions;
+use super::heap::{Positions, grow};
 use crate::types::NONE;
 
 /// Where a lane stands.
@@ -27,7 +27,7 @@ pub struct Lane {
     pub head: u32,
     /// The last request.
     pub tail: u32,
-    /// How many wait.
+    /// How many wait; not counted in the anonymous lanes, which are never set aside.
     pub len: u32,
     /// The flow, `NONE` for the anonymous lane of the band.
     pub flow: u32,
@@ -82,18 +82,22 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// An arena that never allocates while at most `capacity` lanes of named flows exist; lane `b` is the
-    /// anonymous lane of band `b`.
-    pub fn new(bands: u8, capacity: u32) -> Self {
-        let mut all = Vec::with_capacity(bands as usize + capacity as usize);
-        all.extend((0..bands).map(|band| Lane::new(NONE, NONE, band)));
+    /// An arena of anonymous lanes alone: lane `b` is that of band `b`.
+    pub fn new(bands: u8) -> Self {
         Self {
-            all,
+            all: (0..bands).map(|band| Lane::new(NONE, NONE, band)).collect(),
             free: NONE,
             reserved: u32::from(bands),
             #[cfg(test)]
             steps: 0,
         }
+    }
+
+    /// Makes room for `named` lanes of named flows in all, never needed beyond `most`: it does not allocate while
+    /// no more exist. Allocates itself.
+    pub fn reserve(&mut self, named: u32, most: u32) {
+        let reserved = self.reserved as usize;
+        grow(&mut self.all, reserved + named as usize, reserved + most as usize);
     }
 
     /// Takes a lane out of the arena.
@@ -113,7 +117,7 @@ impl Lanes {
     #[inline]
     pub fn free(&mut self, index: u32) {
         let lane = &mut self.all[index as usize];
-        debug_assert!(lane.len == 0, "a lane is freed when its last waiter leaves");
+        debug_assert!(lane.head == NONE, "a lane is freed when its last waiter leaves");
         lane.place = Place::Idle;
         lane.tail = NONE;
         lane.head = NONE;
@@ -124,19 +128,25 @@ impl Lanes {
     }
 
     /// A lane.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, index: u32) -> &Lane {
         &self.all[index as usize]
     }
 
+    /// A lane; none for `NONE`.
+    #[inline(always)]
+    pub fn find(&self, index: u32) -> Option<&Lane> {
+        self.all.get(index as usize)
+    }
+
     /// A lane, to change; none for `NONE`.
-    #[inline]
+    #[inline(always)]
     pub fn find_mut(&mut self, index: u32) -> Option<&mut Lane> {
         self.all.get_mut(index as usize)
     }
 
     /// A lane, to change.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, index: u32) -> &mut Lane {
         &mut self.all[index as usize]
     }
@@ -149,7 +159,7 @@ impl Lanes {
 
     /// The lanes that have waiters.
     pub fn in_use(&self) -> impl Iterator<Item = &Lane> {
-        self.all.iter().filter(|lane| lane.len > 0)
+        self.all.iter().filter(|lane| lane.place != Place::Idle)
     }
 
     /// Counts one step of a heap, for the tests of the worst case.

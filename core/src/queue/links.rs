@@ -6,7 +6,7 @@ use core::cell::Cell;
 
 pub use crate::slab::Link;
 
-/// Access to the links and arrival numbers by slab index.
+/// Access to the links by slab index.
 ///
 /// A slab serves several pools at once, so there is no `&mut` to all of it: the caller only names entries that
 /// wait in its own pool, whose lock it holds, and the implementation may rely on that.
@@ -19,28 +19,20 @@ pub trait Links {
     fn set_next(&self, idx: u32, next: u32);
     /// Replaces `prev` alone.
     fn set_prev(&self, idx: u32, prev: u32);
-    /// Replaces `lane` alone.
-    fn set_lane(&self, idx: u32, lane: u32);
-    /// The arrival number given by [`set_seq`](Self::set_seq).
-    fn seq(&self, idx: u32) -> u64;
-    /// Stores the arrival number.
-    fn set_seq(&self, idx: u32, seq: u64);
+    /// Marks an entry as one that does not wait any more; returns its `next`.
+    fn leave(&self, idx: u32) -> u32;
 }
 
-/// Links in plain vectors: for tests and benches of the queues alone.
+/// Links in a plain vector: for tests and benches of the queues alone.
 #[derive(Debug)]
 pub struct VecLinks {
     links: Vec<Cell<Link>>,
-    seqs: Vec<Cell<u64>>,
 }
 
 impl VecLinks {
     /// Room for `capacity` entries, none of which waits.
     pub fn new(capacity: u32) -> Self {
-        Self {
-            links: (0..capacity).map(|_| Cell::new(Link::IDLE)).collect(),
-            seqs: (0..capacity).map(|_| Cell::new(0)).collect(),
-        }
+        Self { links: (0..capacity).map(|_| Cell::new(Link::IDLE)).collect() }
     }
 
     #[inline]
@@ -74,17 +66,8 @@ impl Links for VecLinks {
     }
 
     #[inline]
-    fn set_lane(&self, idx: u32, lane: u32) {
-        self.edit(idx, |link| link.lane = lane);
-    }
-
-    #[inline]
-    fn seq(&self, idx: u32) -> u64 {
-        self.seqs[idx as usize].get()
-    }
-
-    #[inline]
-    fn set_seq(&self, idx: u32, seq: u64) {
-        self.seqs[idx as usize].set(seq);
+    fn leave(&self, idx: u32) -> u32 {
+        self.edit(idx, Link::leave);
+        self.read(idx).next
     }
 }

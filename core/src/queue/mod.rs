@@ -12,6 +12,7 @@
 //! - [`wheel`]: the timers, [`Wheel`].
 #![forbid(unsafe_code)]
 
+mod band;
 pub mod bands;
 mod caps;
 pub mod heap;

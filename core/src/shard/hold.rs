@@ -468,7 +468,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     fn enqueue(&mut self, idx: u32, generation: u32, body: &Body) {
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
         let view = SlabView::new(self.shard);
-        self.st.queues.enqueue(&view, idx, u32::from(body.band), body.flow, body.cost);
+        self.st.queues.enqueue(&view, idx, u32::from(body.band), body.flow);
         if body.deadline_ns != u64::MAX {
             self.st.wheel.insert(&view, idx, body.deadline_ns);
         }

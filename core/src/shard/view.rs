@@ -2,32 +2,35 @@
 
 use super::Shard;
 use crate::queue::{Links, TimerLinks};
-use crate::slab::{Body, Link, Slab, Timer};
+use crate::slab::{Body, Link, LinkTable, Slab, Timer};
 
 /// Links and timers of the requests that wait in the pool whose LOCK the maker holds.
 ///
 /// The queues and the wheel name only entries that wait in their own pool, and those belong to the
 /// holder; that is what makes the accesses below exclusive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SlabView<'s>(&'s Slab);
+pub(super) struct SlabView<'s> {
+    slab: &'s Slab,
+    links: LinkTable<'s>,
+}
 
 impl<'s> SlabView<'s> {
     /// For the holder of a pool's LOCK only.
     #[inline(always)]
-    pub(super) const fn new(shard: &'s Shard) -> Self {
-        Self(&shard.slab)
+    pub(super) fn new(shard: &'s Shard) -> Self {
+        Self { slab: &shard.slab, links: shard.slab.links() }
     }
 
     #[inline(always)]
     fn link<R>(self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
         // SAFETY: the entry waits in the pool whose LOCK our maker holds.
-        unsafe { self.0.with_link(idx, f) }
+        unsafe { self.links.with(idx, f) }
     }
 
     #[inline(always)]
     fn body<R>(self, idx: u32, f: impl FnOnce(&mut Body) -> R) -> R {
         // SAFETY: the entry waits in the pool whose LOCK our maker holds.
-        unsafe { self.0.with_body(idx, f) }
+        unsafe { self.slab.with_body(idx, f) }
     }
 }
 
@@ -53,18 +56,11 @@ impl Links for SlabView<'_> {
     }
 
     #[inline(always)]
-    fn set_lane(&self, idx: u32, lane: u32) {
-        self.link(idx, |link| link.lane = lane);
-    }
-
-    #[inline(always)]
-    fn seq(&self, idx: u32) -> u64 {
-        self.body(idx, |body| body.seq)
-    }
-
-    #[inline(always)]
-    fn set_seq(&self, idx: u32, seq: u64) {
-        self.body(idx, |body| body.seq = seq);
+    fn leave(&self, idx: u32) -> u32 {
+        self.link(idx, |link| {
+            link.leave();
+            link.next
+        })
     }
 }
 

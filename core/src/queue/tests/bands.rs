@@ -12,7 +12,7 @@ use crate::{
 
 #[derive(Clone, Debug)]
 enum Op {
-    Enqueue { pick: usize, band: u32, flow: u32, cost: u32 },
+    Enqueue { pick: usize, band: u32, flow: u32 },
     Front(u32),
     Grant(u32),
     Release(usize),
@@ -23,8 +23,8 @@ enum Op {
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
-        6 => (any::<usize>(), 0..64_u32, 0..40_u32, 1..9_u32)
-            .prop_map(|(pick, band, flow, cost)| Op::Enqueue { pick, band, flow, cost }),
+        6 => (any::<usize>(), 0..64_u32, 0..40_u32)
+            .prop_map(|(pick, band, flow)| Op::Enqueue { pick, band, flow }),
         2 => (0..64_u32).prop_map(Op::Front),
         4 => (0..64_u32).prop_map(Op::Grant),
         3 => any::<usize>().prop_map(Op::Release),
@@ -42,9 +42,9 @@ fn run(bands: u32, flows: u32, tenants: u32, cap: u32, ops: Vec<Op>) {
     let mut pool = Pool::new(bands, 200, tenant_of, cap);
     for op in ops {
         match op {
-            Op::Enqueue { pick, band, flow, cost } => {
+            Op::Enqueue { pick, band, flow } => {
                 let flow = flow % (flows + 8);
-                pool.enqueue(pick, band, if flow < flows { flow } else { NONE }, cost);
+                pool.enqueue(pick, band, if flow < flows { flow } else { NONE });
             }
             Op::Front(band) => drop(pool.front(band)),
             Op::Grant(band) => drop(pool.grant(band)),
@@ -88,7 +88,7 @@ fn every_waiter_leaves_exactly_once_at_shutdown_caps_or_not() {
     let mut pool = Pool::new(4, 300, vec![0, 0, 1, NONE], 1);
     for n in 0..300_u32 {
         let flow = n % 5;
-        pool.enqueue(n as usize, n % 4, if flow < 4 { flow } else { NONE }, 1);
+        pool.enqueue(n as usize, n % 4, if flow < 4 { flow } else { NONE });
     }
     for band in 0..4 {
         while pool.grant(band) {}
@@ -108,7 +108,7 @@ fn every_waiter_leaves_exactly_once_at_shutdown_caps_or_not() {
 fn an_empty_band_has_no_front_and_nothing_to_take() {
     let links = VecLinks::new(4);
     let mut queues = BandQueues::new(2, 4, 0);
-    queues.enqueue(&links, 3, 1, NONE, 7);
+    queues.enqueue(&links, 3, 1, NONE);
     assert_eq!(queues.front(&links, 0, &NoCaps, &mut 1), Front::Empty);
     assert_eq!(queues.take_front(&links, 0, &NoCaps), None);
     assert_eq!(queues.ready(), 0b10);
@@ -117,7 +117,7 @@ fn an_empty_band_has_no_front_and_nothing_to_take() {
 #[test]
 fn without_budget_a_capped_lane_stays_where_it_is() {
     let mut pool = Pool::new(1, 8, vec![0], 0);
-    pool.enqueue(0, 0, 0, 1);
+    pool.enqueue(0, 0, 0);
     let full = |_: u32, _: u32| crate::queue::Room::TenantFull;
     assert_eq!(pool.queues.front(&pool.links, 0, &full, &mut 0), Front::Budget);
     assert_eq!((pool.queues.capped(), pool.queues.ready()), (0, 1));

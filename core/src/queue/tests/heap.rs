@@ -34,7 +34,9 @@ proptest! {
         halve in any::<bool>(),
     ) {
         let mut at = Places(vec![0; keys.len()]);
-        let mut heap = PackedHeap::new(u32::try_from(keys.len()).unwrap());
+        let mut heap = PackedHeap::new();
+        let room = u32::try_from(keys.len()).unwrap();
+        heap.reserve(room, room);
         let mut model: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
         for &(key, index) in &model {
             heap.push(key, index, &mut at);

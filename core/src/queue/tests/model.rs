@@ -13,7 +13,6 @@ struct Waiting {
     idx: u32,
     band: u32,
     flow: u32,
-    cost: u32,
 }
 
 /// Running and cap of flows or tenants.
@@ -69,15 +68,15 @@ impl Pool {
         u32::try_from(self.flows.len()).unwrap()
     }
 
-    pub(super) fn enqueue(&mut self, pick: usize, band: u32, flow: u32, cost: u32) {
+    pub(super) fn enqueue(&mut self, pick: usize, band: u32, flow: u32) {
         if self.free.is_empty() {
             return;
         }
         // Any free index, so that index order never stands in for arrival order.
         let idx = self.free.swap_remove(pick % self.free.len());
         let band = band % self.bands;
-        self.queues.enqueue(&self.links, idx, band, flow, cost);
-        self.waiting.push(Waiting { idx, band, flow, cost });
+        self.queues.enqueue(&self.links, idx, band, flow);
+        self.waiting.push(Waiting { idx, band, flow });
     }
 
     fn tenant(&self, flow: u32) -> u32 {
@@ -130,10 +129,7 @@ impl Pool {
                 }
                 Front::Ready(found) => {
                     let want = expected.unwrap();
-                    assert_eq!(
-                        (found.idx, found.flow, found.cost),
-                        (want.idx, want.flow, want.cost)
-                    );
+                    assert_eq!((found.idx, found.flow), (want.idx, want.flow));
                     assert_eq!(found.tenant, self.tenant(want.flow));
                     return Some(found);
                 }

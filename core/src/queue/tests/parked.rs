@@ -35,7 +35,7 @@ proptest! {
         ops in proptest::collection::vec((any::<prop::sample::Index>(), 0..4_u8), 1..300),
         seed in any::<u64>(),
     ) {
-        let mut lanes = Lanes::new(1, 300);
+        let mut lanes = Lanes::new(1);
         let (mut root, mut model) = (NONE, Vec::<u32>::new());
         for (n, (pick, kind)) in (1_u64..).zip(ops) {
             let before = lanes.steps;

@@ -12,7 +12,7 @@ const LOG: u64 = 14; // log2 of KEYS, rounded up
 fn crowded() -> Pool {
     let mut pool = Pool::new(BANDS, KEYS, vec![0; KEYS as usize], 1);
     for flow in 0..KEYS {
-        pool.enqueue(0, flow.wrapping_mul(2_654_435_761) >> 7, flow, 1);
+        pool.enqueue(0, flow.wrapping_mul(2_654_435_761) >> 7, flow);
     }
     assert!(pool.grant(0));
     for band in 0..BANDS {

@@ -78,7 +78,7 @@ impl Credits {
     }
 
     /// Turns the round if no eligible band has anything left. Without an eligible band nothing moves.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&mut self, eligible: BandMask) {
         if eligible & (self.with_credit | self.with_carry) == 0 && eligible != 0 {
             self.turn(eligible);
@@ -86,7 +86,7 @@ impl Credits {
     }
 
     /// The first of `candidates` in rank order: owed, then with credit, then the leftovers.
-    #[inline]
+    #[inline(always)]
     pub fn best(&self, candidates: BandMask) -> Option<u32> {
         let owed = candidates & self.with_carry;
         if owed != 0 {
@@ -106,7 +106,7 @@ impl Credits {
     }
 
     /// Settles a dispatch of `band`. A dispatch out of the leftovers proves every credit holder empty and turns the round.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, eligible: BandMask, band: u32) {
         let i = at(band);
         if has(self.with_carry, band) {

@@ -79,7 +79,7 @@ impl BandPolicy {
     ///
     /// Switches the mode by `reading`, turns a used-up round, lets bands rejoin. `now` (nanoseconds, monotonic) is
     /// asked for only if the mode changes. Calling it again without a dispatch in between changes nothing.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&mut self, reading: Reading, eligible: BandMask, now: impl FnOnce() -> u64) {
         if let Self::Wfq(wfq) = self {
             wfq.begin(reading, eligible, now);
@@ -87,7 +87,7 @@ impl BandPolicy {
     }
 
     /// The first band in rank order among `candidates`, a subset of the eligible; `None` iff there is none.
-    #[inline]
+    #[inline(always)]
     pub fn best(&self, candidates: BandMask) -> Option<u32> {
         match self {
             Self::Strict(_) => first(candidates),
@@ -96,7 +96,7 @@ impl BandPolicy {
     }
 
     /// Settles a dispatch of `band`, one of `eligible`. Nothing is charged while the mode is strict.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, eligible: BandMask, band: u32) {
         if let Self::Wfq(wfq) = self {
             wfq.record(eligible, band);

@@ -51,7 +51,7 @@ impl Wfq {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(
         &mut self,
         reading: Reading,
@@ -88,7 +88,7 @@ impl Wfq {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn best(&self, candidates: BandMask) -> Option<u32> {
         if !self.active {
             return super::first(candidates);
@@ -99,7 +99,7 @@ impl Wfq {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&mut self, eligible: BandMask, band: u32) {
         if !self.active {
             return;

@@ -84,7 +84,7 @@ impl Hold<'_, '_> {
         let expired = body.deadline_ns != u64::MAX && body.deadline_ns <= self.session.now.ns();
         if !expired {
             self.st.policy.record(eligible, band);
-            self.charge(waiter.flow, waiter.cost);
+            self.charge(waiter.flow, body.cost);
         }
         self.dequeue_front(band, &body, idx);
         if expired {
