@@ -31,20 +31,18 @@ tools: ## check that the tools are there
 	@for part in fmt clippy; do $(CARGO) $$part --version >/dev/null 2>&1 || { \
 		echo "cargo $$part is missing. With rustup: rustup component add rustfmt clippy" >&2; exit 1; }; done
 
-demo: tools ## replay a trace in virtual time and print the report (release build)
-	$(CARGO) run --release -p bandgate-core --features cli --bin bandgate -- $(DEMO)
+demo: tools ## replay a trace in virtual time and print the report
+	$(CARGO) run --profile demo -p bandgate-core --features cli --bin bandgate -- $(DEMO)
 
-# `--workspace` holds the unit, property, vector, tidy and documentation tests under default features;
-# the second run adds what only the feature `cli` builds, and rebuilds this crate alone.
-test: tools fmt clippy ## format, lints, all tests (also with the command line)
-	$(CARGO) test --workspace
-	$(CARGO) test -p bandgate-core --features cli
+# Unit, property, vector, driver, stress, tidy, command and documentation tests, each once.
+test: tools fmt clippy ## format, lints, all tests (the command line's too)
+	$(CARGO) test --workspace --features bandgate-core/cli
 
 fmt: tools
 	$(CARGO) fmt --all -- --check
 
 clippy: tools
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features bandgate-core/cli -- -D warnings
 
 tidy: tools ## only the rules of the tree
 	$(CARGO) test -p bandgate-core --test tidy

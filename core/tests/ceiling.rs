@@ -6,10 +6,6 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;
 
-use core::time::Duration;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::thread;
-
 use bandgate_core::types::settings::{DriverKind, PoolSettings};
 use bandgate_core::{Engine, Pool, Reason, Request, Settings, Submitted};
 
