@@ -47,7 +47,7 @@ impl Decision {
         let links = VecLinks::new(depth + 1);
         let mut queues = BandQueues::new(8, depth + 1, 1);
         for idx in order {
-            queues.enqueue(&links, idx, rng.below(8), NONE, 100);
+            queues.enqueue(&links, idx, rng.below(8), NONE);
         }
         let policy = BandPolicy::new(selection, &PRIORITIES);
         Self { queues, links, policy, rng, free, band: 0 }
@@ -69,7 +69,7 @@ impl Decision {
 
     #[inline(always)]
     fn arrive_and_take(&mut self, band: u32) -> u32 {
-        self.queues.enqueue(&self.links, self.free, band, NONE, 100);
+        self.queues.enqueue(&self.links, self.free, band, NONE);
         self.policy.begin(SATURATED, OPEN, || 0);
         let chosen = self.policy.best(self.queues.ready());
         let Some(band) = chosen else { panic!("somebody waits") };
