@@ -75,6 +75,20 @@
 //! `SeqCst` appears only as a fence, and only in those places where one thread stores and then loads what another
 //! loads after storing. There, no pair of acquire and release is enough.
 //!
+//! # Where to change what
+//!
+//! | to change | go to | and its proof |
+//! | --- | --- | --- |
+//! | who is next among bands (WFQ, strict) | `select/band/`: `credits.rs`, `virtual_time.rs`, `wfq.rs` | `tests/vectors`, `tests/fairness.rs`, `tests/wfq.rs` |
+//! | the weights | `select/band/weights.rs` | the same |
+//! | when a band is gated | `admit/ceiling.rs` (shapes), `admit/gates.rs` (slot counts) | vectors of holdback, tests beside them |
+//! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
+//! | order among flows | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |
+//! | a step of the lock protocol | `admit/word.rs`, `shard/turn.rs`, `shard/execute.rs` | `loom-tests`, each with its planted bug |
+//! | the engine ceiling | `shard/ceiling.rs` | `tests/ceiling.rs` |
+//! | how a thread sleeps and is woken | `notify/parker/`, `notify/doorbell.rs`; who sleeps: `engine/driver.rs` | `tests/drivers.rs`, loom models of the bell |
+//! | a configuration key | `config/load/keys.rs`, one table for loader, schema and CONFIG.md | `config/load/tests` |
+//!
 //! # Decisions, and what was rejected
 //!
 //! ## One owner and one word a pool
@@ -153,3 +167,38 @@
 //! ## Exact integers
 //! Weights, virtual times and scores are integers, and fractions are compared in 128 bits. No float decides who is
 //! next, so that a replay, a test and production agree to the last grant.
+//!
+//! ## Turns with nothing else to do are shorter
+//! A call that takes LOCK and finds nobody waiting, no command and nothing urgent needs none of a turn but its own
+//! command and the unlock (`Shard::admit_alone`, `Shard::release_alone`). They are the same steps with the empty ones
+//! left out, fence and second look included.
+//! *Rejected:* one code path for all: the empty steps were half of the time of an admit with limits.
+//!
+//! ## Places in a completion ring are reserved in batches
+//! A queued submit must have a place for its outcome. The holder reserves a batch of places with one read-modify-write
+//! and hands them out as plain numbers; the consumer gives them back in batches too, and at once when it finds the
+//! ring empty. A submit that lost the lock reserves its own.
+//! *Rejected:* one reservation a submit, which is two more locked instructions on every hand-off.
+//!
+//! ## The ceiling is always leased, never a second number
+//! With `engine.ceiling` set every pool's effective size is what it has leased. If the pools' slots fit under the
+//! ceiling they hold all of it and nobody ever asks, so eliding needs no mode of its own, and a resize that makes the
+//! sum too large needs no switch. A pool that shrinks gives its units back as they become idle, so that the sum of what
+//! runs stays under the ceiling.
+//! *Rejected:* a flag that turns leasing on; changing it while calls are on their way would have been a protocol.
+//!
+//! ## Weighted schedules under more than one moving gate
+//! Where two gates flap, the literal rules starve a band that always has weight. Four rules are ours: an owed band that
+//! was repaid a whole quota while another is still owed goes behind it; bands that rejoin together keep their order; a
+//! moment in which every band is gated is no ranking; an added band starts at the least virtual time of those that were
+//! eligible at the last ranking. With one gate moving the decisions are those of the text, and a test compares them.
+//!
+//! ## The schema comes from the key table
+//! One table of keys drives unknown-key detection, suggestions, the reference and the JSON Schema.
+//! *Rejected:* deriving the schema from types: the document is read as a located tree, so that all faults are reported
+//! together with their lines, and the types would have been a second list of the same keys.
+//!
+//! ## Sleeping by io_uring
+//! Each sleep is one `io_uring_enter` with its own timeout beside the multishot poll on the doorbell.
+//! *Rejected for now:* one absolute timeout updated in place (a submission more for every sleep), and waking by
+//! `MSG_RING` (a ring for every waker). Both belong to tuning, behind the same `Parker`.
