@@ -8,8 +8,8 @@
 
 mod common;
 
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use bandgate_core::types::settings::DriverKind;

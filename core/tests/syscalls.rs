@@ -5,8 +5,8 @@
 
 mod common;
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use bandgate_core::types::settings::DriverKind;
