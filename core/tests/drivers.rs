@@ -178,7 +178,9 @@ fn dropping_an_engine_evicts_everybody_who_waits_under_every_driver() {
         let queue = engine.completion_queue(512).unwrap();
         let running = pool.try_admit(&request_of(&pool)).unwrap();
         let mut futures: Vec<_> = (0..300).map(|_| pool.admit(request_of(&pool))).collect();
-        futures.iter_mut().for_each(|f| assert!(common::poll_once(f).is_pending()));
+        for future in &mut futures {
+            assert!(common::poll_once(future).is_pending());
+        }
         for tag in 0..300 {
             let _ticket = queued(pool.submit(&request_of(&pool), &queue, tag).unwrap());
         }

@@ -202,7 +202,9 @@ fn whatever_is_left_behind_a_paused_holder_is_applied_exactly_once() {
         let mut tickets: Vec<_> =
             (0..12).map(|tag| queued(pool.submit(&request, &queue, tag).unwrap())).collect();
         let mut futures: Vec<_> = (0..6).map(|_| pool.admit(request)).collect();
-        futures.iter_mut().for_each(|f| assert!(poll_once(f).is_pending()));
+        for future in &mut futures {
+            assert!(poll_once(future).is_pending());
+        }
         let mut requested = 0;
         let paused = pool.pause_inside_turn(|| {
             for _ in 0..20 {

@@ -9,7 +9,7 @@ use bandgate_core::select::band::BandPolicy;
 use bandgate_core::types::policy::{BandSelection, Reading};
 use bandgate_core::{CancelAnswer, Reason};
 
-use super::script::{Ask, FLOWS, Shape, TENANT_OF};
+use super::script::{Ask, FLOWS, MAX_COST, Shape, TENANT_OF};
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -107,7 +107,11 @@ impl Model {
         self.waiting.len()
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "counts of a few slots")]
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::float_arithmetic,
+        reason = "the definition of the saturation, of a few slots"
+    )]
     fn saturation(&self, running: i64) -> f64 {
         self.gauge.unwrap_or(running as f64 / f64::from(self.slots))
     }
@@ -249,11 +253,8 @@ impl Model {
         self.decide();
     }
 
-    fn refusal(&self, ask: &Ask) -> Option<Reason> {
-        if ask.cost == 0 || ask.cost > super::script::MAX_COST {
-            return Some(Reason::TooLarge);
-        }
-        None
+    fn refusal(ask: &Ask) -> Option<Reason> {
+        (ask.cost == 0 || ask.cost > MAX_COST).then_some(Reason::TooLarge)
     }
 
     fn refusal_under_lock(&self, ask: &Ask) -> Option<Reason> {
@@ -283,7 +284,7 @@ impl Model {
     }
 
     pub(crate) fn try_admit(&mut self, id: u32, ask: &Ask) -> Expect {
-        if let Some(reason) = self.refusal(ask) {
+        if let Some(reason) = Self::refusal(ask) {
             return Expect::Rejected(reason);
         }
         let granted = self.is_fast(ask)
@@ -312,7 +313,7 @@ impl Model {
 
     /// `is_future`: no completion place is needed, the outcome stays in its entry.
     pub(crate) fn submit(&mut self, id: u32, ask: &Ask, is_future: bool) -> Expect {
-        if let Some(reason) = self.refusal(ask) {
+        if let Some(reason) = Self::refusal(ask) {
             return Expect::Rejected(reason);
         }
         let answer = if self.is_fast(ask) {

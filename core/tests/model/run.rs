@@ -31,14 +31,13 @@ fn settings(shape: &Shape) -> Settings {
         row.max_in_flight = shape.tenant_caps[tenant];
         settings.tenants.push(row);
     }
-    for flow in 1..FLOWS {
-        settings.keys.push(KeySettings {
-            name: format!("k{flow}"),
-            tenant: format!("t{}", TENANT_OF[flow]),
-            weight: 100,
-            max_in_flight: shape.key_caps[flow],
-        });
-    }
+    let keys = (1..FLOWS).map(|flow| KeySettings {
+        name: format!("k{flow}"),
+        tenant: format!("t{}", TENANT_OF[flow]),
+        weight: 100,
+        max_in_flight: shape.key_caps[flow],
+    });
+    settings.keys = keys.collect();
     settings
 }
 
@@ -81,7 +80,7 @@ pub(crate) fn compare(shape: &Shape, script: &[Op]) {
     run.wind_up();
 }
 
-impl<'e> Run<'e> {
+impl Run<'_> {
     fn request(&self, ask: &Ask) -> Request {
         let band = self.pool.band(PRIORITIES[ask.band]).unwrap();
         let mut request = Request::new(band).cost(ask.cost);
