@@ -28,7 +28,7 @@ use crate::clock::{Clock, Now};
 use crate::notify::doorbell::Doorbell;
 use crate::ring::scheduler::SchedulerRing;
 use crate::slab::Slab;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence, planted};
 use crate::types::TURN_BUDGET;
 
 use ceiling::{Ceiling, Peers};
@@ -220,10 +220,12 @@ impl Shard {
     pub fn poll(&self, now_ns: u64) -> Progress {
         let mut progress = Progress::default();
         for _ in 0..self.pools.len() {
-            let Some(index) = self.scheduler.poll(|pool| self.pools[pool as usize].queued()) else {
-                break;
-            };
+            let Some(index) = self.next_scheduled() else { break };
             progress.merge(self.attend(&self.pools[index as usize], now_ns));
+            if planted!("s1-flag") {
+                // ORDERING: AcqRel, as in the ring; only too late.
+                self.pools[index as usize].queued().swap(false, Ordering::AcqRel);
+            }
         }
         for pool in &self.pools {
             if pool.next_deadline_ns().is_some_and(|deadline| deadline <= now_ns) {
@@ -233,6 +235,15 @@ impl Shard {
         progress.more |= self.has_work();
         progress.next_deadline_ns = self.next_deadline_ns();
         progress
+    }
+
+    /// Takes a pool off the scheduler ring; its flag is clear before its turn begins.
+    fn next_scheduled(&self) -> Option<u32> {
+        if planted!("s1-flag") {
+            let other = AtomicBool::new(true);
+            return self.scheduler.poll(|_| &other);
+        }
+        self.scheduler.poll(|pool| self.pools[pool as usize].queued())
     }
 
     /// Runs the pools whose own rings or urgent lists hold something; whether any did. The shard thread's

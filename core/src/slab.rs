@@ -28,8 +28,9 @@ use crate::sync::planted;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 use crate::types::NONE;
 
-/// Indices a pool keeps at hand under LOCK; refilled and spilt in halves.
-pub const CACHE: usize = 64;
+/// Indices a pool keeps at hand under LOCK; refilled and spilt in halves. Two in the loom models, whose
+/// slabs are tiny.
+pub const CACHE: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Where a request is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,3 +26,4 @@ mod words;
 pub use check::{Bound, Ghost, check};
 #[cfg(loom)]
 pub use words::{Flag, GhostCount, GhostFlag, Work};
+pub mod world;

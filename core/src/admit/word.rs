@@ -178,8 +178,11 @@ pub struct PoolGate {
     word: CachePadded<AtomicU64>,
     /// Free slots a band must leave: it is admitted iff `free > reserve`. Written only under LOCK,
     /// together with a step of the epoch.
-    reserves: [AtomicI32; MAX_BANDS],
+    reserves: [AtomicI32; RESERVES],
 }
+
+/// One reserve per band; few in the loom models, which build them anew for each execution.
+const RESERVES: usize = if cfg!(loom) { 4 } else { MAX_BANDS };
 
 impl PoolGate {
     /// Tries of a pool-only admit or release before it takes the slow path.
@@ -247,6 +250,10 @@ impl PoolGate {
 
     #[cold]
     fn lock_contended(&self) -> TryLock {
+        if cfg!(loom) {
+            // Each pause would cost a model one preemption, so the ways of the loser would go unexplored.
+            return TryLock::Taken;
+        }
         let mut backoff = Backoff::new();
         while !backoff.is_spent() {
             backoff.snooze();
@@ -279,6 +286,11 @@ impl PoolGate {
             if !planted!("o1") && !ring_is_empty() {
                 return false;
             }
+            if planted!("m06") {
+                // ORDERING: Release, as if only the publication mattered.
+                self.word.store(word.add_free(-1).0, Ordering::Release);
+                return true;
+            }
             // ORDERING: Acquire pairs with the Release of `release`: what ran in this slot is over.
             let taken = self.word.compare_exchange_weak(
                 word.0,
@@ -303,6 +315,11 @@ impl PoolGate {
             let word = PoolWord(self.word.load(Ordering::Relaxed));
             if word.closes_release() && (word.has(PoolWord::LOCK) || !planted!("b2")) {
                 return false;
+            }
+            if planted!("w1") {
+                // ORDERING: Release; right, but LOCK may have been taken since the look.
+                self.word.fetch_add(PoolWord::ONE, Ordering::Release);
+                return true;
             }
             // ORDERING: Release pairs with the Acquire of `admit` and `try_lock`.
             let given = self.word.compare_exchange_weak(

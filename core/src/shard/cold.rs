@@ -70,8 +70,12 @@ impl Shard {
         Ok(answer)
     }
 
-    /// Makes the rows of a new flow; answers its tenant's and its own index.
-    pub(crate) fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<(u32, u32), Reason> {
+    /// Makes the rows of a new flow; answers its tenant's and its own index. Waits for LOCK.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Poisoned`].
+    pub fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<(u32, u32), Reason> {
         self.locked(pool, |st, _| {
             let RowSpec { cap, weight } = new.flow;
             let (flow, tenant) = match new.tenant {

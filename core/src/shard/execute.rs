@@ -10,6 +10,7 @@ use crate::clock::Now;
 use crate::error::Reason;
 use crate::ring::command::Command;
 use crate::ring::urgent::Asked;
+use crate::slab::{Phase, State};
 use crate::sync::{Ordering, fence, planted};
 use crate::types::{NONE, TURN_BUDGET};
 
@@ -143,6 +144,10 @@ impl Shard {
         if self.slab.state(idx).is_none_or(|state| state.generation() != generation) {
             return Answer::Stale;
         }
+        if planted!("x1") && self.slab.own_state(idx).phase() == Phase::Queued {
+            self.slab.set_state(idx, State::evicted(generation, Reason::Cancelled));
+            return Answer::Cancelled;
+        }
         let own = Own::Cancel { idx, generation };
         let command = codes::cancel(idx, generation);
         self.execute(pool, own, command, || self.ask(pool, idx, generation, codes::CANCEL))
@@ -157,8 +162,15 @@ impl Shard {
 
     /// Asks for a new size; in force when applied, at once if LOCK is free.
     pub fn resize(&self, pool: &PoolCore, slots: u32) {
+        let is_early = planted!("m13");
+        if is_early {
+            Self::post_mark(pool, Marks::RESIZE);
+        }
         pool.set_resize_to(slots);
-        self.mark(pool, Marks::RESIZE);
+        if !is_early {
+            Self::post_mark(pool, Marks::RESIZE);
+        }
+        self.hand_over(pool);
     }
 
     /// Sets the saturation the gates and the WFQ mode use; `None`: running / capacity again.
@@ -178,10 +190,14 @@ impl Shard {
     }
 
     fn mark(&self, pool: &PoolCore, bit: u64) {
+        Self::post_mark(pool, bit);
+        self.hand_over(pool);
+    }
+
+    fn post_mark(pool: &PoolCore, bit: u64) {
         if pool.marks().mark(bit) {
             pool.urgent().push(Node::Marks.id(), pool.marks());
         }
-        self.hand_over(pool);
     }
 
     fn ask(&self, pool: &PoolCore, idx: u32, generation: u32, bit: u32) {

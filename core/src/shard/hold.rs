@@ -230,7 +230,7 @@ impl<'s, 'n> Hold<'s, 'n> {
             Own::Cancel { idx, generation } => self.cancel(idx, generation, true),
             Own::Abandon { idx, generation } => self.abandon(idx, generation),
         };
-        if self.stop.is_none() {
+        if self.stop.is_none() && !(planted!("z2") && matches!(own, Own::Nothing)) {
             self.decide();
         }
         answer

@@ -22,8 +22,8 @@ use crate::types::settings::PoolSettings;
 
 use super::completions::{MAX_QUEUES, OpenQueue};
 
-/// Flows whose urgent nodes stand in one allocation.
-const NODE_CHUNK: usize = 1024;
+/// Flows whose urgent nodes stand in one allocation; few in the loom models.
+const NODE_CHUNK: usize = if cfg!(loom) { 4 } else { 1024 };
 
 /// A pool's node bits: what changed outside the lock, its value in an atomic of its own (last one wins).
 #[derive(Clone, Copy, Debug)]
@@ -324,8 +324,8 @@ impl PoolCore {
     /// The stamp and not `tail != head`: a pusher that sleeps between claim and stamp would keep the
     /// holder here.
     #[inline(always)]
-    pub(crate) fn has_mail(&self) -> bool {
-        self.ring.has_stamped() || (!planted!("u1") && !self.urgent.is_empty())
+    pub fn has_mail(&self) -> bool {
+        self.ring.has_stamped() || (!planted!("u1-look") && !self.urgent.is_empty())
     }
 
     /// Whether the pool holds no command at all, a claimed cell that is not stamped included, and nothing

@@ -85,7 +85,7 @@ impl Shard {
         loop {
             if session.budget == 0 || left {
                 session.progress.more = true;
-                if !planted!("s2") {
+                if !planted!("s2-told") {
                     self.schedule(pool);
                 }
                 return;

@@ -3,8 +3,8 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-/// Rows in one chunk.
-pub const CHUNK_ROWS: u32 = 1024;
+/// Rows in one chunk; few in the loom models, which build everything anew for each execution.
+pub const CHUNK_ROWS: u32 = if cfg!(loom) { 4 } else { 1024 };
 
 /// Rows of `width` cells each, made in chunks of [`CHUNK_ROWS`].
 ///

@@ -45,11 +45,12 @@ impl Hold<'_, '_> {
     /// Cancel of a ticket. `own`: the caller is told at once, so no completion follows.
     pub(super) fn cancel(&mut self, idx: u32, generation: u32, own: bool) -> Answer {
         let Some(state) = self.shard.slab.state(idx) else { return Answer::Stale };
-        if state.generation() != generation && !planted!("n1") {
+        if state.generation() != generation && !planted!("n1-drain") {
             return Answer::Stale;
         }
         match state.phase() {
             Phase::Free => return Answer::Stale,
+            Phase::Granted if planted!("m08") && !own => {}
             Phase::Granted | Phase::Evicted => return Answer::TooLate,
             // Its command is still in the ring; the generation makes it void there.
             Phase::New if planted!("c3") => return Answer::Done,
@@ -113,7 +114,7 @@ impl Hold<'_, '_> {
             match codes::decode(command) {
                 Code::Submit { idx, generation } => self.ring_submit(idx, generation),
                 Code::Release { flow, charged, actual } => {
-                    self.release(flow, 1);
+                    self.release(if planted!("m07") { NONE } else { flow }, 1);
                     if charged != actual {
                         self.st.caps.settle(flow, charged, actual);
                     }
@@ -132,7 +133,7 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        match self.refusal(body.flow) {
+        match self.refusal(body.flow).filter(|_| !planted!("closed")) {
             Some(reason) => self.finish_entry(idx, &body, Some(reason)),
             None => self.enqueue(idx, generation, &body),
         }

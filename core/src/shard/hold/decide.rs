@@ -223,7 +223,8 @@ impl Hold<'_, '_> {
             (0, !planted!("b2-mark"))
         };
         let blocked = blocked || (waiters == 0 && self.ceiling_blocks());
-        let left = (spent && waiting > 0) || !self.st.chain.is_empty();
+        let cut_off = !planted!("chain") && !self.st.chain.is_empty();
+        let left = (spent && waiting > 0) || cut_off;
         self.st.peak = if left { self.peak } else { 0 };
         (self.word.unlocked(waiters, blocked), left)
     }

@@ -1,0 +1,468 @@
+//! A real pool in a real shard, and the books a model keeps about it.
+//!
+//! The calls are those of [`Shard`]; beside each stands what it means, in plain memory under a std mutex
+//! that loom does not see. [`World::settle`] holds the two against each other when all actors have
+//! returned; [`World::finish`] then ends everything and looks once more.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bandgate_core::Reason;
+use bandgate_core::admit::word::{PoolWord, TryLock};
+use bandgate_core::clock::{Clock, Now};
+use bandgate_core::config::flows::{NewFlow, RowSpec};
+use bandgate_core::notify::doorbell::Doorbell;
+use bandgate_core::notify::parker::{Choice, Parker};
+use bandgate_core::shard::cold::PoolView;
+use bandgate_core::shard::completions::Queues;
+use bandgate_core::shard::hold::{Answer, Submission};
+use bandgate_core::shard::pool::PoolCore;
+use bandgate_core::shard::{Decider, Shard, Sleeper};
+use bandgate_core::slab::Phase;
+use bandgate_core::sync::{Ordering, fence};
+use bandgate_core::types::policy::Holdback;
+use bandgate_core::types::settings::PoolSettings;
+use bandgate_core::types::{NONE, TURN_BUDGET};
+use loom::thread::spawn;
+
+use crate::Ghost;
+
+/// The urgent band of a world with two; the only one of a world with one.
+pub const HIGH: u8 = 0;
+/// The other band: with [`Spec::GATED`] it may use half of the slots.
+pub const LOW: u8 = 1;
+
+/// What a world is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Slots of the pool.
+    pub slots: u32,
+    /// Whether there are two bands, the lower one with a ceiling of one half.
+    pub gated: bool,
+    /// Places of the command ring.
+    pub ring: u32,
+    /// Requests that may wait.
+    pub slab: u32,
+    /// Cap of each flow; all are keys of one tenant.
+    pub flows: &'static [u32],
+    /// Cap of that tenant.
+    pub tenant: u32,
+}
+
+impl Spec {
+    /// One band, one slot.
+    pub const ONE: Self =
+        Self { slots: 1, gated: false, ring: 2, slab: 4, flows: &[], tenant: u32::MAX };
+    /// One band, two slots.
+    pub const TWO: Self = Self { slots: 2, ..Self::ONE };
+    /// Two bands and two slots, of which the lower band may use one.
+    pub const GATED: Self = Self { gated: true, ..Self::TWO };
+}
+
+/// A request that waits, or waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    idx: u32,
+    generation: u32,
+    band: u8,
+    flow: u32,
+}
+
+/// What a call for a slot gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Got {
+    /// A slot.
+    Slot,
+    /// A place in the queue.
+    Waits(Ticket),
+    /// Nothing.
+    Refused(Reason),
+}
+
+/// What the model knows, exact at every step.
+#[derive(Debug, Default)]
+struct Books {
+    /// Slots in the hands of actors, by flow; the anonymous ones last.
+    running: Vec<u32>,
+    /// Most that may run at once, over the whole model.
+    most: u32,
+    /// Tickets whose outcome nobody has taken.
+    open: Vec<Ticket>,
+    /// The size changed or gates closed after grants: then more may run than is admitted now.
+    closed: bool,
+}
+
+/// LOCK, taken before the actors start; [`World::leave`] gives it back.
+#[derive(Debug)]
+pub struct Held(PoolWord);
+
+/// A shard with one pool.
+#[derive(Debug)]
+pub struct World {
+    /// The shard.
+    pub shard: Shard,
+    /// What it sleeps on.
+    pub sleeper: bandgate_core::sync::Arc<Sleeper>,
+    spec: Spec,
+    books: Mutex<Books>,
+    ghost: Arc<Ghost>,
+}
+
+/// What one thread does.
+pub type Actor = Box<dyn FnOnce(&World) + Send>;
+
+/// Boxes an actor.
+pub fn act(f: impl FnOnce(&World) + Send + 'static) -> Actor {
+    Box::new(f)
+}
+
+impl World {
+    /// Builds it anew, as each execution does.
+    pub fn new(spec: Spec, ghost: &Arc<Ghost>) -> Arc<Self> {
+        let mut settings = PoolSettings::new("p", spec.slots);
+        settings.ring_capacity = spec.ring;
+        settings.max_flows = 4;
+        if spec.gated {
+            settings = settings.with_bands(&[1]);
+            let ceilings = vec![(1, 1.0), (0, 0.5)];
+            settings.holdback = Holdback::Explicit { ceilings, default: None };
+        }
+        let pool = PoolCore::new(0, 0, &settings, spec.slab);
+        let bell = Doorbell::new(Parker::new(Choice::Best));
+        let sleeper = bandgate_core::sync::Arc::new(Sleeper::new(bell));
+        let shard = Shard::new(
+            Box::new([pool]),
+            spec.slab,
+            bandgate_core::sync::Arc::clone(&sleeper),
+            bandgate_core::sync::Arc::new(Queues::new()),
+            Clock::manual(),
+            Decider::Caller,
+        );
+        let books = Books {
+            running: vec![0; spec.flows.len() + 1],
+            most: spec.slots,
+            ..Books::default()
+        };
+        let world = Self { shard, sleeper, spec, books: Mutex::new(books), ghost: Arc::clone(ghost) };
+        world.add_flows();
+        Arc::new(world)
+    }
+
+    fn add_flows(&self) {
+        let mut tenant = Err(RowSpec { cap: self.spec.tenant, weight: 1 });
+        for &cap in self.spec.flows {
+            let new = NewFlow { tenant, group: 0, flow: RowSpec { cap, weight: 1 } };
+            let rows = self.shard.add_flow(self.pool(), &new);
+            tenant = Ok(rows.expect("a live pool").0);
+        }
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &PoolCore {
+        &self.shard.pools()[0]
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an outcome that must be reachable.
+    pub fn saw(&self, witness: &'static str) {
+        self.ghost.saw(witness);
+    }
+
+    /// Runs the actors beside each other, each in its own thread, to their end.
+    pub fn run(self: &Arc<Self>, actors: impl IntoIterator<Item = Actor>) {
+        let threads: Vec<_> = actors
+            .into_iter()
+            .map(|actor| {
+                let world = Arc::clone(self);
+                spawn(move || actor(&world))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("an actor failed");
+        }
+    }
+
+    /// From now on at most so many may run at once: for models that grow the pool.
+    pub fn allow(&self, slots: u32) {
+        self.books().most = slots;
+    }
+
+    fn row(&self, flow: u32) -> usize {
+        self.spec.flows.len().min(flow as usize)
+    }
+
+    fn granted(&self, flow: u32) {
+        let row = self.row(flow);
+        let mut books = self.books();
+        books.running[row] += 1;
+        let cap = self.spec.flows.get(row).copied().unwrap_or(u32::MAX);
+        assert!(books.running[row] <= cap, "key cap exceeded");
+        let keys: u32 = books.running[..self.spec.flows.len()].iter().sum();
+        assert!(keys <= self.spec.tenant, "tenant cap exceeded");
+        assert!(books.running.iter().sum::<u32>() <= books.most, "cap exceeded");
+    }
+
+    fn submission(flow: u32, band: u8, timeout_ns: u64) -> Submission {
+        Submission { band, flow, cost: 1, timeout_ns, queue: NONE, tag: 0 }
+    }
+
+    fn got(&self, answer: Answer, flow: u32, band: u8) -> Got {
+        match answer {
+            Answer::Granted => {
+                self.granted(flow);
+                Got::Slot
+            }
+            Answer::Queued { idx, generation } => {
+                let ticket = Ticket { idx, generation, band, flow };
+                self.books().open.push(ticket);
+                Got::Waits(ticket)
+            }
+            Answer::Rejected(reason) => Got::Refused(reason),
+            other => panic!("no answer to a submit: {other:?}"),
+        }
+    }
+
+    /// A submit of no flow.
+    pub fn submit(&self, band: u8) -> Got {
+        self.submit_as(NONE, band)
+    }
+
+    /// A submit of a flow: never without LOCK.
+    pub fn submit_as(&self, flow: u32, band: u8) -> Got {
+        let answer = self.shard.submit(self.pool(), &Self::submission(flow, band, u64::MAX));
+        self.got(answer, flow, band)
+    }
+
+    /// A submit that is evicted when the clock shows `timeout_ns`.
+    pub fn submit_until(&self, timeout_ns: u64) -> Got {
+        let submission = Self::submission(NONE, HIGH, timeout_ns);
+        let answer = self.shard.submit(self.pool(), &submission);
+        self.got(answer, NONE, HIGH)
+    }
+
+    /// `try_admit` of no flow.
+    pub fn try_admit(&self, band: u8) -> Got {
+        let answer = self.shard.try_admit(self.pool(), &Self::submission(NONE, band, u64::MAX));
+        self.got(answer, NONE, band)
+    }
+
+    /// The pool-only path alone.
+    pub fn admit_fast(&self, band: u8) -> bool {
+        let admitted = self.shard.admit_fast(self.pool(), band);
+        if admitted {
+            // No operation of loom lies between the CAS and this line, so the book is exact.
+            assert!(!self.books().closed, "admitted behind a closed gate");
+            self.granted(NONE);
+        }
+        admitted
+    }
+
+    /// Notes that from here on [`World::admit_fast`] must refuse.
+    pub fn note_closed(&self) {
+        self.books().closed = true;
+    }
+
+    /// Gives a slot of no flow back.
+    pub fn release(&self) {
+        self.release_as(NONE);
+    }
+
+    /// Gives a slot of a flow back.
+    pub fn release_as(&self, flow: u32) {
+        self.books().running[self.row(flow)] -= 1;
+        self.shard.release(self.pool(), flow, 1, 1);
+    }
+
+    /// Takes the outcome of a ticket if it is there; `Ok`: a slot.
+    pub fn collect(&self, ticket: Ticket) -> Option<Result<(), Reason>> {
+        let state = self.shard.slab().state(ticket.idx).expect("an index of the slab");
+        assert_eq!(state.generation(), ticket.generation, "ended before it was collected");
+        let outcome = match state.phase() {
+            Phase::Granted => Ok(()),
+            Phase::Evicted => Err(state.reason().expect("evicted for a reason")),
+            Phase::New | Phase::Queued => return None,
+            Phase::Free => panic!("free with a ticket out"),
+        };
+        self.close(ticket);
+        self.shard.slab().give(ticket.idx);
+        if outcome.is_ok() {
+            self.granted(ticket.flow);
+        }
+        Some(outcome)
+    }
+
+    fn close(&self, ticket: Ticket) {
+        let mut books = self.books();
+        let before = books.open.len();
+        books.open.retain(|&open| open != ticket);
+        assert_eq!(books.open.len() + 1, before, "two outcomes");
+    }
+
+    /// Takes the slot if there is one, else looks once for the grant; releases what it got.
+    pub fn use_once(&self, got: Got) {
+        match got {
+            Got::Slot => self.release(),
+            Got::Waits(ticket) => {
+                if self.collect(ticket) == Some(Ok(())) {
+                    self.release_as(ticket.flow);
+                }
+            }
+            Got::Refused(_) => {}
+        }
+    }
+
+    /// Cancels; the outcome is still to be collected.
+    pub fn cancel(&self, ticket: Ticket) -> Answer {
+        self.shard.cancel(self.pool(), ticket.idx, ticket.generation)
+    }
+
+    /// The owner is gone: nobody collects any more.
+    pub fn abandon(&self, ticket: Ticket) {
+        self.close(ticket);
+        self.shard.abandon(self.pool(), ticket.idx, ticket.generation);
+    }
+
+    /// For who submitted after `earlier` and has a slot: the earlier one has one too, or is over.
+    pub fn not_overtaken(&self, earlier: Ticket) {
+        let state = self.shard.slab().state(earlier.idx).expect("an index of the slab");
+        let waits = matches!(state.phase(), Phase::New | Phase::Queued);
+        assert!(state.generation() != earlier.generation || !waits, "overtaken");
+    }
+
+    /// Takes LOCK before the actors start. Calls made meanwhile fill ring and urgent list.
+    pub fn hold(&self) -> Held {
+        match self.pool().gate.try_lock() {
+            TryLock::Ours(word) => Held(word),
+            other => panic!("nobody else runs: {other:?}"),
+        }
+    }
+
+    /// What every holder does who changed nothing: unlock, fence, look, turn.
+    #[allow(clippy::needless_pass_by_value, reason = "LOCK is given back once")]
+    pub fn leave(&self, held: Held) {
+        self.pool().gate.unlock(held.0.without_lock());
+        // ORDERING: SeqCst fence, as after every unlock.
+        fence(Ordering::SeqCst);
+        if self.pool().has_mail() {
+            self.shard.try_turn(self.pool(), &Now::lazy(self.shard.clock()), TURN_BUDGET);
+        }
+    }
+
+    /// Scheduled pools, until none is: what a keeper does.
+    fn poll_all(&self) {
+        for _ in 0..20 {
+            if !self.shard.has_work() {
+                return;
+            }
+            self.saw("scheduled");
+            self.shard.poll(self.shard.clock().now_ns());
+        }
+        panic!("the pool is scheduled again and again");
+    }
+
+    /// All have returned and nothing is scheduled: nothing is stranded, no slot is lost or made, and nobody
+    /// who may run waits.
+    pub fn settle(&self) -> PoolView {
+        self.poll_all();
+        let pool = self.pool();
+        assert!(!pool.has_mail() && pool.ring.is_empty(), "stranded command");
+        let open = self.books().open.clone();
+        for ticket in &open {
+            assert!(!self.shard.slab().node(ticket.idx).is_asked(), "stranded bits");
+        }
+        let is_queued = pool.queued().swap(false, Ordering::AcqRel);
+        assert!(!is_queued, "flagged as scheduled, but not in the ring");
+        let word = pool.gate.peek();
+        let view = self.shard.view(pool);
+        let mut running = self.books().running.clone();
+        let mut waiting = Vec::new();
+        for &ticket in &open {
+            let state = self.shard.slab().state(ticket.idx).expect("an index of the slab");
+            assert_eq!(state.generation(), ticket.generation, "ended before it was collected");
+            match state.phase() {
+                Phase::Granted => running[self.row(ticket.flow)] += 1,
+                Phase::Queued => waiting.push(ticket),
+                Phase::New => panic!("stranded command"),
+                Phase::Evicted => {}
+                Phase::Free => panic!("free with a ticket out"),
+            }
+        }
+        let holding = i32::try_from(running.iter().sum::<u32>()).expect("few");
+        let size = i32::try_from(view.slots).expect("few");
+        assert_eq!(view.free, size - holding, "slot lost or made");
+        assert_eq!(view.waiting as usize, waiting.len(), "waiters lost or made");
+        for ticket in &waiting {
+            assert!(!self.may_run(ticket, &running, view.free), "free slot beside a waiter");
+        }
+        let marked = word.waiters() != 0 || word.has(PoolWord::BLOCKED);
+        assert_eq!(marked, !waiting.is_empty(), "the word says who waits");
+        self.witness(&view);
+        view
+    }
+
+    fn witness(&self, view: &PoolView) {
+        if view.stats.commands > 0 {
+            self.saw("command from ring or list");
+        }
+        if view.stats.granted > 0 {
+            self.saw("waiter granted");
+        }
+        if view.stats.direct > 0 {
+            self.saw("granted under LOCK");
+        }
+    }
+
+    fn may_run(&self, ticket: &Ticket, running: &[u32], free: i32) -> bool {
+        let row = self.row(ticket.flow);
+        let keys: u32 = running[..self.spec.flows.len()].iter().sum();
+        let has_room = ticket.flow == NONE
+            || (running[row] < self.spec.flows[row] && keys < self.spec.tenant);
+        free > self.pool().gate.reserve(usize::from(ticket.band)) && has_room
+    }
+
+    /// Whether the ticket waits. Exact when all have returned.
+    pub fn waits(&self, ticket: Ticket) -> bool {
+        self.shard.slab().state(ticket.idx).is_some_and(|state| {
+            state.generation() == ticket.generation
+                && matches!(state.phase(), Phase::New | Phase::Queued)
+        })
+    }
+
+    /// Why the ticket lost its place. Exact when all have returned.
+    pub fn evicted(&self, ticket: Ticket) -> Option<Reason> {
+        let state = self.shard.slab().state(ticket.idx)?;
+        (state.generation() == ticket.generation).then(|| state.reason())?
+    }
+
+    /// [`World::settle`], then every slot is given back and every outcome taken, until nobody is left; who
+    /// still waits then, behind a gate, is abandoned.
+    pub fn finish(&self) {
+        self.settle();
+        for _ in 0..8 {
+            let open = self.books().open.clone();
+            for ticket in open {
+                self.collect(ticket);
+            }
+            self.release_all();
+            self.settle();
+        }
+        let open = self.books().open.clone();
+        for ticket in open {
+            self.abandon(ticket);
+        }
+        let view = self.settle();
+        assert_eq!((view.waiting, view.running), (0, 0));
+    }
+
+    fn release_all(&self) {
+        let running = self.books().running.clone();
+        for (row, count) in running.into_iter().enumerate() {
+            let flow = u32::try_from(row).expect("few");
+            for _ in 0..count {
+                self.release_as(if row == self.spec.flows.len() { NONE } else { flow });
+            }
+        }
+    }
+}
