@@ -18,13 +18,13 @@ use bandgate_core::shard::hold::{Answer, Submission};
 use bandgate_core::shard::pool::PoolCore;
 use bandgate_core::shard::{Decider, Shard, Sleeper};
 use bandgate_core::slab::Phase;
-use bandgate_core::sync::{Ordering, fence};
+use bandgate_core::sync::{AtomicU32, Ordering, fence};
 use bandgate_core::types::policy::Holdback;
 use bandgate_core::types::settings::PoolSettings;
 use bandgate_core::types::{NONE, TURN_BUDGET};
-use loom::thread::spawn;
+use loom::thread::{Builder, JoinHandle};
 
-use crate::Ghost;
+use crate::{Bound, Ghost, check};
 
 /// The urgent band of a world with two; the only one of a world with one.
 pub const HIGH: u8 = 0;
@@ -105,10 +105,34 @@ pub struct World {
     spec: Spec,
     books: Mutex<Books>,
     ghost: Arc<Ghost>,
+    /// See [`World::begin`].
+    order: AtomicU32,
 }
 
 /// What one thread does.
 pub type Actor = Box<dyn FnOnce(&World) + Send>;
+
+/// A model with a world in it: [`check`], on a stack that is deep enough to build one.
+///
+/// The model's own thread builds, runs the actors and settles; so there may be three of them.
+pub fn check_world(
+    name: &str,
+    min_executions: u64,
+    bound: Bound,
+    witnesses: &[&'static str],
+    model: impl Fn(&Arc<Ghost>) + Send + Sync + 'static,
+) {
+    let model = Arc::new(model);
+    check(name, min_executions, bound, witnesses, move |ghost| {
+        let (model, ghost) = (Arc::clone(&model), Arc::clone(ghost));
+        spawn_deep(move || model(&ghost)).join().expect("a model failed");
+    });
+}
+
+/// A thread of 512 KiB of stack: loom's 32 are not enough for a pool by value.
+fn spawn_deep(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    Builder::new().stack_size(0x1_0000).spawn(f).expect("loom's limit of threads")
+}
 
 /// Boxes an actor.
 pub fn act(f: impl FnOnce(&World) + Send + 'static) -> Actor {
@@ -142,7 +166,7 @@ impl World {
             most: spec.slots,
             ..Books::default()
         };
-        let world = Self { shard, sleeper, spec, books: Mutex::new(books), ghost: Arc::clone(ghost) };
+        let world = Self { shard, sleeper, spec, books: Mutex::new(books), ghost: Arc::clone(ghost), order: AtomicU32::new(0) };
         world.add_flows();
         Arc::new(world)
     }
@@ -165,6 +189,17 @@ impl World {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Each call begins with this, so that loom explores every order of the calls.
+    ///
+    /// loom looks for races with the last access of an atomic only. Of two threads that load, and then
+    /// change it, the second one's own load hides the first one's, and the order "second before first"
+    /// goes unexplored. A step of one atomic that all calls share, which orders no memory, is always the
+    /// last one.
+    pub fn begin(&self) {
+        // ORDERING: Relaxed; it must not order what the calls do.
+        self.order.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Notes an outcome that must be reachable.
     pub fn saw(&self, witness: &'static str) {
         self.ghost.saw(witness);
@@ -176,7 +211,7 @@ impl World {
             .into_iter()
             .map(|actor| {
                 let world = Arc::clone(self);
-                spawn(move || actor(&world))
+                spawn_deep(move || actor(&world))
             })
             .collect();
         for thread in threads {
@@ -231,12 +266,14 @@ impl World {
 
     /// A submit of a flow: never without LOCK.
     pub fn submit_as(&self, flow: u32, band: u8) -> Got {
+        self.begin();
         let answer = self.shard.submit(self.pool(), &Self::submission(flow, band, u64::MAX));
         self.got(answer, flow, band)
     }
 
     /// A submit that is evicted when the clock shows `timeout_ns`.
     pub fn submit_until(&self, timeout_ns: u64) -> Got {
+        self.begin();
         let submission = Self::submission(NONE, HIGH, timeout_ns);
         let answer = self.shard.submit(self.pool(), &submission);
         self.got(answer, NONE, HIGH)
@@ -244,12 +281,14 @@ impl World {
 
     /// `try_admit` of no flow.
     pub fn try_admit(&self, band: u8) -> Got {
+        self.begin();
         let answer = self.shard.try_admit(self.pool(), &Self::submission(NONE, band, u64::MAX));
         self.got(answer, NONE, band)
     }
 
     /// The pool-only path alone.
     pub fn admit_fast(&self, band: u8) -> bool {
+        self.begin();
         let admitted = self.shard.admit_fast(self.pool(), band);
         if admitted {
             // No operation of loom lies between the CAS and this line, so the book is exact.
@@ -271,6 +310,7 @@ impl World {
 
     /// Gives a slot of a flow back.
     pub fn release_as(&self, flow: u32) {
+        self.begin();
         self.books().running[self.row(flow)] -= 1;
         self.shard.release(self.pool(), flow, 1, 1);
     }
@@ -315,11 +355,13 @@ impl World {
 
     /// Cancels; the outcome is still to be collected.
     pub fn cancel(&self, ticket: Ticket) -> Answer {
+        self.begin();
         self.shard.cancel(self.pool(), ticket.idx, ticket.generation)
     }
 
     /// The owner is gone: nobody collects any more.
     pub fn abandon(&self, ticket: Ticket) {
+        self.begin();
         self.close(ticket);
         self.shard.abandon(self.pool(), ticket.idx, ticket.generation);
     }
@@ -342,6 +384,7 @@ impl World {
     /// What every holder does who changed nothing: unlock, fence, look, turn.
     #[allow(clippy::needless_pass_by_value, reason = "LOCK is given back once")]
     pub fn leave(&self, held: Held) {
+        self.begin();
         self.pool().gate.unlock(held.0.without_lock());
         // ORDERING: SeqCst fence, as after every unlock.
         fence(Ordering::SeqCst);
@@ -442,8 +485,9 @@ impl World {
         self.settle();
         for _ in 0..8 {
             let open = self.books().open.clone();
-            for ticket in open {
-                self.collect(ticket);
+            let taken = open.into_iter().filter_map(|ticket| self.collect(ticket)).count();
+            if taken == 0 && self.books().running.iter().all(|&count| count == 0) {
+                break;
             }
             self.release_all();
             self.settle();
@@ -452,8 +496,8 @@ impl World {
         for ticket in open {
             self.abandon(ticket);
         }
-        let view = self.settle();
-        assert_eq!((view.waiting, view.running), (0, 0));
+        let view = self.shard.view(self.pool());
+        assert_eq!((view.waiting, view.running), (0, 0), "left behind");
     }
 
     fn release_all(&self) {
