@@ -67,6 +67,13 @@ pub struct Ticket {
     flow: u32,
 }
 
+impl Ticket {
+    /// Its name in 64 bits, to tell another actor.
+    pub fn pack(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.idx)
+    }
+}
+
 /// What a call for a slot gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Got {
@@ -87,8 +94,12 @@ struct Books {
     most: u32,
     /// Tickets whose outcome nobody has taken.
     open: Vec<Ticket>,
-    /// The size changed or gates closed after grants: then more may run than is admitted now.
+    /// From now on the pool-only path must refuse.
     closed: bool,
+    /// Must not be evicted in the end.
+    unharmed: Vec<Ticket>,
+    /// Must be evicted in the end.
+    refused: Vec<Ticket>,
 }
 
 /// LOCK, taken before the actors start; [`World::leave`] gives it back.
@@ -366,6 +377,37 @@ impl World {
         self.shard.abandon(self.pool(), ticket.idx, ticket.generation);
     }
 
+    /// The ticket that [`Ticket::pack`] named, if its outcome was not taken.
+    pub fn unpack(&self, name: u64) -> Ticket {
+        let found = self.books().open.iter().copied().find(|ticket| ticket.pack() == name);
+        found.expect("nobody collects in this model")
+    }
+
+    /// At the end this ticket must not have been struck by a command that was not meant for it.
+    pub fn expect_waiting(&self, ticket: Ticket) {
+        self.books().unharmed.push(ticket);
+    }
+
+    /// At the end this ticket must have been refused, because the pool was closed before.
+    pub fn expect_evicted(&self, ticket: Ticket) {
+        self.books().refused.push(ticket);
+    }
+
+    fn settle_expected(&self) {
+        let (unharmed, refused) = {
+            let mut books = self.books();
+            (std::mem::take(&mut books.unharmed), std::mem::take(&mut books.refused))
+        };
+        for ticket in unharmed {
+            assert_eq!(self.evicted(ticket), None, "a stale command struck the next request");
+        }
+        for ticket in refused {
+            let reason = self.evicted(ticket);
+            assert_eq!(reason, Some(Reason::ShuttingDown), "admitted after the drain");
+            self.saw("evicted");
+        }
+    }
+
     /// For who submitted after `earlier` and has a slot: the earlier one has one too, or is over.
     pub fn not_overtaken(&self, earlier: Ticket) {
         let state = self.shard.slab().state(earlier.idx).expect("an index of the slab");
@@ -441,6 +483,7 @@ impl World {
         }
         let marked = word.waiters() != 0 || word.has(PoolWord::BLOCKED);
         assert_eq!(marked, !waiting.is_empty(), "the word says who waits");
+        self.settle_expected();
         self.witness(&view);
         view
     }
