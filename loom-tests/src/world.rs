@@ -68,6 +68,11 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// Slab index and generation.
+    pub fn name(self) -> (u32, u32) {
+        (self.idx, self.generation)
+    }
+
     /// Its name in 64 bits, to tell another actor.
     pub fn pack(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.idx)
@@ -100,6 +105,28 @@ struct Books {
     unharmed: Vec<Ticket>,
     /// Must be evicted in the end.
     refused: Vec<Ticket>,
+}
+
+/// A note of the model's own, which loom does not see.
+#[derive(Debug, Default)]
+pub struct Flag(Mutex<bool>);
+
+impl Flag {
+    /// Sets it.
+    pub fn set(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    /// Whether it was set.
+    pub fn is_set(&self) -> bool {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::task::Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
 }
 
 /// LOCK, taken before the actors start; [`World::leave`] gives it back.
@@ -136,12 +163,14 @@ pub fn check_world(
     let model = Arc::new(model);
     check(name, min_executions, bound, witnesses, move |ghost| {
         let (model, ghost) = (Arc::clone(&model), Arc::clone(ghost));
-        spawn_deep(move || model(&ghost)).join().expect("a model failed");
+        deep(move || model(&ghost)).join().expect("a model failed");
     });
 }
 
-/// A thread of 512 KiB of stack: loom's 32 are not enough for a pool by value.
-fn spawn_deep(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+/// A thread of 512 KiB of stack, loom's 32 being too few for a pool by value.
+///
+/// Panics if the model has five threads already.
+pub fn deep(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     Builder::new().stack_size(0x1_0000).spawn(f).expect("loom's limit of threads")
 }
 
@@ -222,7 +251,7 @@ impl World {
             .into_iter()
             .map(|actor| {
                 let world = Arc::clone(self);
-                spawn_deep(move || actor(&world))
+                deep(move || actor(&world))
             })
             .collect();
         for thread in threads {

@@ -35,7 +35,7 @@ fn m08_cancel_expiry_and_grant_have_one_winner() {
     check_world("m08", 300, Bound::new(2, 3), witnesses, |ghost| {
         let world = World::new(Spec { ring: 4, ..Spec::ONE }, ghost);
         assert_eq!(world.submit(HIGH), Got::Slot);
-        let ticket = waits(world.submit_until(10));
+        let ticket = waits(world.submit_until(1_000_000));
         world.run([
             act(move |w| {
                 w.cancel(ticket);
@@ -43,7 +43,7 @@ fn m08_cancel_expiry_and_grant_have_one_winner() {
             act(|w| w.release()),
             act(|w| {
                 w.begin();
-                w.shard.poll(20);
+                w.shard.poll(3_000_000);
             }),
         ]);
         let view = world.settle();

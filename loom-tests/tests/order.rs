@@ -59,17 +59,16 @@ fn o2_the_ring_comes_before_the_own_command() {
 }
 
 /// With a hole: another pusher sleeps between claim and stamp, so the holder cannot see the first submit
-/// behind him. Two submits, two slots, a third request in the hole.
+/// behind him. A release is in the hole, one slot is free.
 #[test]
 fn o3_an_own_submit_queues_behind_a_hole() {
     let witnesses = &["first in the ring", "second at once"];
     check_world("o3", 500, Bound::new(2, 3), witnesses, |ghost| {
         let world = World::new(Spec { ring: 4, ..Spec::TWO }, ghost);
+        assert_eq!(world.submit(HIGH), Got::Slot);
         let held = world.hold();
         world.run([
-            act(|w| {
-                w.submit(HIGH);
-            }),
+            act(|w| w.release()),
             act(|w| {
                 let first = w.submit(HIGH);
                 in_order(w, first, w.submit(HIGH));
@@ -85,11 +84,10 @@ fn o3_an_own_submit_queues_behind_a_hole() {
 fn t3_a_try_does_not_pass_a_hole() {
     check_world("t3", 500, Bound::new(2, 3), &["first in the ring", "busy"], |ghost| {
         let world = World::new(Spec { ring: 4, ..Spec::TWO }, ghost);
+        assert_eq!(world.submit(HIGH), Got::Slot);
         let held = world.hold();
         world.run([
-            act(|w| {
-                w.submit(HIGH);
-            }),
+            act(|w| w.release()),
             act(|w| {
                 let first = w.submit(HIGH);
                 let second = w.try_admit(HIGH);

@@ -13,7 +13,7 @@ use crate::shard::Shard;
 use crate::shard::cold::PoolView;
 use crate::shard::hold::{Answer, Submission};
 use crate::shard::pool::PoolCore;
-use crate::sync::Arc;
+use crate::sync::{Arc, planted};
 use crate::types::NONE;
 use crate::types::settings::PoolSettings;
 
@@ -166,6 +166,9 @@ impl Pool {
     #[inline(always)]
     pub(super) fn give_back(&self, slot: &Slot) {
         // A child of fork has a copy of the state whose holder, if there was one, does not exist here.
+        if planted!("m15") && self.core().gate.peek().has(PoolWord::CLOSED) {
+            core::mem::forget(Arc::clone(&self.engine));
+        }
         if !self.engine.is_forked() {
             self.shard().release(self.core(), slot.flow, slot.charged, slot.actual);
         }

@@ -8,9 +8,11 @@ use crate::clock::Now;
 use crate::sync::{Ordering, fence, planted};
 use crate::types::TURN_BUDGET;
 
-/// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`.
-struct Poison<'g> {
-    gate: &'g PoolGate,
+/// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`, and
+/// the futures that wait are woken to learn it.
+struct Poison<'s> {
+    shard: &'s Shard,
+    gate: &'s PoolGate,
     word: PoolWord,
 }
 
@@ -18,6 +20,12 @@ impl Drop for Poison<'_> {
     #[cold]
     fn drop(&mut self) {
         self.gate.poison(self.word);
+        // ORDERING: SeqCst fence between DEAD and the look for wakers; pairs with the registration of a
+        // waker before the look at DEAD: the future sees DEAD, or it is woken.
+        fence(Ordering::SeqCst);
+        if !planted!("dead") {
+            self.shard.wake_all();
+        }
     }
 }
 
@@ -85,7 +93,7 @@ impl Shard {
         loop {
             if session.budget == 0 || left {
                 session.progress.more = true;
-                if !planted!("s2-told") {
+                if !planted!("s2-told") && !planted!("s1") {
                     self.schedule(pool);
                 }
                 return;
@@ -108,7 +116,7 @@ impl Shard {
         session: &mut Session<'_>,
         f: impl FnOnce(&mut Hold<'_, '_>) -> R,
     ) -> (R, bool) {
-        let poison = Poison { gate: &pool.gate, word };
+        let poison = Poison { shard: self, gate: &pool.gate, word };
         // SAFETY: the caller took LOCK, and gives it back by the store below.
         let (answer, word, left, deadline) = unsafe {
             pool.with_state(|st| {
@@ -219,6 +227,14 @@ impl Shard {
         let ((), left) = self.hold(pool, word, session, |hold| hold.again());
         if left || pool.has_mail() {
             self.turn_again(pool, session, left);
+        }
+    }
+
+    /// A pool died. Who waits in another pool of the shard is woken for nothing.
+    #[cold]
+    fn wake_all(&self) {
+        for idx in 0..self.slab.capacity() {
+            self.slab.waker(idx).wake();
         }
     }
 
