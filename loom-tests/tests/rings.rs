@@ -184,7 +184,7 @@ fn completion_a_place_is_free_after_its_answer_was_read() {
         let r = Arc::clone(&ring);
         let other = spawn(move || {
             if r.reserve() {
-                r.unreserve();
+                r.unreserve(1);
             }
         });
         let r = Arc::clone(&ring);
