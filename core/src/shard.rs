@@ -128,7 +128,7 @@ pub struct Shard {
 impl Shard {
     /// A shard of these pools. Allocates everything it will ever need but flow rows.
     pub fn new(
-        pools: Box<[PoolCore]>,
+        mut pools: Box<[PoolCore]>,
         max_waiting: u32,
         sleeper: Arc<Sleeper>,
         queues: Arc<Queues>,
@@ -138,6 +138,11 @@ impl Shard {
         let scheduler = SchedulerRing::new(u32::try_from(pools.len()).unwrap_or(u32::MAX));
         let is_orphaned = AtomicBool::new(false);
         let slab = Slab::new(max_waiting);
+        // All caches together keep an eighth of the slab at most; where only the thread frees and only
+        // callers take, a cache would never be taken from.
+        let share = max_waiting as usize / (8 * pools.len().max(1));
+        let limit = if decider == Decider::Thread { 0 } else { share };
+        pools.iter_mut().for_each(|pool| pool.limit_free_cache(limit));
         let (ceiling, peers) = (None, OnceLock::new());
         Self {
             pools,

@@ -335,7 +335,7 @@ impl Slab {
     /// Takes a free index from the pool's cache, refilled from the shared list. Holder of LOCK only.
     #[inline]
     pub fn take_cached(&self, cache: &mut FreeCache) -> Option<(u32, u32)> {
-        let idx = match cache.0.pop() {
+        let idx = match cache.free.pop() {
             Some(idx) => idx,
             None => self.refill(cache)?,
         };
@@ -351,13 +351,13 @@ impl Slab {
 
     #[cold]
     fn refill(&self, cache: &mut FreeCache) -> Option<u32> {
-        for _ in 0..CACHE / 2 {
+        for _ in 0..(cache.limit / 2).max(1) {
             match self.free.pop() {
-                Some(idx) => cache.0.push(idx),
+                Some(idx) => cache.free.push(idx),
                 None => break,
             }
         }
-        cache.0.pop()
+        cache.free.pop()
     }
 
     /// Ends a life: the next one has another generation, so every command and ticket of this one is stale.
@@ -378,21 +378,41 @@ impl Slab {
     #[inline]
     pub fn give_cached(&self, cache: &mut FreeCache, idx: u32) {
         self.end(idx);
-        if cache.0.is_full() {
-            self.spill(cache);
+        if cache.free.len() < cache.limit {
+            cache.free.push(idx);
+        } else {
+            self.spill(cache, idx);
         }
-        cache.0.push(idx);
     }
 
     #[cold]
-    fn spill(&self, cache: &mut FreeCache) {
-        for idx in cache.0.drain(CACHE / 2..) {
+    fn spill(&self, cache: &mut FreeCache, idx: u32) {
+        for idx in cache.free.drain(cache.limit / 2..) {
             self.free.push(idx);
         }
+        self.free.push(idx);
     }
 }
 
 /// Free indices a pool keeps in plain memory, so that the path needs neither the shared list nor a
 /// thread-local.
-#[derive(Debug, Default)]
-pub struct FreeCache(ArrayVec<u32, CACHE>);
+#[derive(Debug)]
+pub struct FreeCache {
+    free: ArrayVec<u32, CACHE>,
+    limit: usize,
+}
+
+impl FreeCache {
+    /// Sets how many it may keep from others, at most [`CACHE`]: callers without LOCK and other pools take
+    /// from the shared list alone, so what caches keep is missing there.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.min(CACHE);
+    }
+}
+
+impl Default for FreeCache {
+    /// Empty, of the full size.
+    fn default() -> Self {
+        Self { free: ArrayVec::new(), limit: CACHE }
+    }
+}

@@ -202,6 +202,33 @@ fn dropping_an_engine_evicts_everybody_who_waits_under_every_driver() {
     }
 }
 
+/// A small slab, used over and over: what was freed is there for the next one, whoever freed it.
+// INV: I32
+#[test]
+fn a_small_slab_never_runs_dry_under_any_driver() {
+    let _alone = alone();
+    for driver in DRIVERS {
+        let mut settings = settings(driver, 1, &[]);
+        settings.max_requests = 8;
+        let (engine, pool) = start(&settings);
+        let queue = engine.completion_queue(8).unwrap();
+        let request = request_of(&pool);
+        for _ in 0..50 {
+            let running = pool.admit_blocking(request, None).unwrap();
+            for tag in 0..8 {
+                let _ticket = queued(pool.submit(&request, &queue, tag).unwrap());
+            }
+            assert_eq!(pool.submit(&request, &queue, 9).err(), Some(Reason::Busy), "no place");
+            drop(running);
+            let mut granted = 0;
+            script::until(&engine, driver, || {
+                granted += queue.drain(|completion| drop(completion.outcome.unwrap()));
+                granted == 8 && pool.view().free == 1
+            });
+        }
+    }
+}
+
 /// Engines on several shards: a pool each, one keeper for all or one thread per shard.
 // INV: I04 I14
 #[test]

@@ -227,6 +227,12 @@ impl PoolCore {
         }
     }
 
+    /// Sets how many free slab indices the pool may keep for itself. Before the pool is shared.
+    pub(crate) fn limit_free_cache(&mut self, limit: usize) {
+        // SAFETY: `&mut self`: nobody else has the pool.
+        unsafe { self.with_state(|st| st.free.set_limit(limit)) };
+    }
+
     /// Index in the shard.
     pub fn index(&self) -> u32 {
         self.index
