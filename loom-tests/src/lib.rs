@@ -26,4 +26,5 @@ mod words;
 pub use check::{Bound, Ghost, check};
 #[cfg(loom)]
 pub use words::{Flag, GhostCount, GhostFlag, Work};
+#[cfg(loom)]
 pub mod world;
