@@ -185,7 +185,8 @@ impl Engine {
     }
 
     /// Refuses new requests, lets those that wait and run go on, and returns when none is left or the
-    /// timeout is over. `true`: all pools are empty. Blocks, polling every millisecond; any thread.
+    /// timeout is over. `true`: all pools are empty. Blocks, polling every millisecond of
+    /// the engine's clock (one turned by hand must go on being turned); any thread.
     pub fn drain(&self, timeout: Duration) -> bool {
         if self.core.is_forked() {
             // Nothing of this engine lives here.

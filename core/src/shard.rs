@@ -237,8 +237,10 @@ impl Shard {
                 progress.merge(self.attend(pool, now_ns));
             }
         }
-        progress.more |= self.has_work();
         progress.next_deadline_ns = self.next_deadline_ns();
+        // A deadline that is due and still there: the budget ended before the timers did.
+        let is_due = progress.next_deadline_ns.is_some_and(|deadline| deadline <= now_ns);
+        progress.more |= self.has_work() || is_due;
         progress
     }
 

@@ -114,9 +114,13 @@ fn s2_two_holders_spend_their_budgets() {
         world.release();
         world.release();
         world.release();
-        world.run([act(|w| w.leave(held)), act(poll), act(|w| {
-            w.submit(HIGH);
-        })]);
+        world.run([
+            act(|w| w.leave(held)),
+            act(poll),
+            act(|w| {
+                w.submit(HIGH);
+            }),
+        ]);
         world.finish();
     });
 }

@@ -21,8 +21,9 @@ const KEEPER_TICK_NS: u64 = 50_000_000;
 /// need not wake it.
 const KEEPER_LINGER: u32 = 20;
 
-/// Looks a shard thread makes before it yields, and yields before it parks: tens of microseconds.
-const SPINS: u32 = 20_000;
+/// Looks a shard thread makes after its last work before it yields, and yields before it parks: together
+/// some tens of microseconds.
+const SPINS: u32 = 2_000;
 const YIELDS: u32 = 16;
 
 /// The engine's threads.
@@ -130,7 +131,8 @@ fn run_shard(core: &EngineCore, n: usize, cpu: Option<usize>) {
             idle = 0;
             continue;
         }
-        if spin(shard) {
+        // Spins once after the last work, not again after every yield.
+        if idle == 0 && spin(shard) {
             continue;
         }
         if idle < YIELDS {
