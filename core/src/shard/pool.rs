@@ -316,7 +316,8 @@ impl PoolCore {
     pub fn next_deadline_ns(&self) -> Option<u64> {
         // ORDERING: Relaxed; see `publish_deadline`.
         let deadline = self.next_deadline_ns.load(Ordering::Relaxed);
-        (deadline != u64::MAX).then_some(deadline)
+        // A dead pool decides nothing any more: its deadlines would keep a sleeper awake for ever.
+        (deadline != u64::MAX && !self.gate.is_dead()).then_some(deadline)
     }
 
     /// Whether anybody waits, as far as the word tells.
