@@ -119,11 +119,15 @@ impl Pool {
         if self.engine.is_forked() {
             return Err(Reason::Forked);
         }
-        let index = self
-            .meta()
-            .flows
-            .intern(group, tenant, key, |new| self.shard().add_flow(self.core(), new))?;
-        Ok(Flow { pool: self.id, index })
+        let mut is_new = false;
+        let index = self.meta().flows.intern(group, tenant, key, |new| {
+            is_new = true;
+            self.shard().add_flow(self.core(), new)
+        });
+        if is_new {
+            self.shard().look_after(self.core());
+        }
+        Ok(Flow { pool: self.id, index: index? })
     }
 
     /// What every call checks first: the process, the pool of band and flow, the cost.

@@ -9,9 +9,21 @@ use crate::sync::{Ordering, fence, planted};
 use crate::types::TURN_BUDGET;
 
 /// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`.
-struct Poison<'g> {
+pub(super) struct Poison<'g> {
     gate: &'g PoolGate,
     word: PoolWord,
+}
+
+impl<'g> Poison<'g> {
+    /// For the holder of LOCK, which took it as `word`.
+    pub(super) const fn new(gate: &'g PoolGate, word: PoolWord) -> Self {
+        Self { gate, word }
+    }
+
+    /// The critical section is over.
+    pub(super) const fn disarm(self) {
+        core::mem::forget(self);
+    }
 }
 
 impl Drop for Poison<'_> {
