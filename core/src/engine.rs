@@ -42,6 +42,8 @@ pub(crate) struct EngineCore {
     shards: Box<[Shard]>,
     sleepers: Box<[Arc<Sleeper>]>,
     pools: Box<[PoolMeta]>,
+    /// Number of the first pool in this process, so that no name is valid in two engines.
+    first: u32,
     queues: Arc<Queues>,
     clock: Clock,
     driver: DriverKind,

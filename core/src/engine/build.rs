@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt;
+use std::sync::OnceLock;
 
 use super::{EngineCore, PoolMeta};
 use crate::clock::Clock;
@@ -17,7 +18,7 @@ use crate::shard::ceiling::Ceiling;
 use crate::shard::completions::Queues;
 use crate::shard::pool::PoolCore;
 use crate::shard::{Decider, Shard, Sleeper};
-use crate::sync::{Arc, AtomicBool};
+use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering};
 use crate::types::MAX_BANDS;
 use crate::types::policy::{BandSelection, Holdback};
 use crate::types::settings::{DriverKind, PoolSettings, Settings};
@@ -149,6 +150,15 @@ fn sleeper() -> Arc<Sleeper> {
     Arc::new(Sleeper::new(Doorbell::new(Parker::new(Choice::Best))))
 }
 
+/// The numbers of an engine's pools: no two engines of a process share any. A band, flow, ticket or queue
+/// of another engine would else name somebody's entry here. They come again after 2^32 pools.
+fn first_number(pools: usize) -> u32 {
+    static NEXT: OnceLock<AtomicU32> = OnceLock::new();
+    let pools = u32::try_from(pools).unwrap_or(u32::MAX);
+    // ORDERING: Relaxed; a counter.
+    NEXT.get_or_init(|| AtomicU32::new(0)).fetch_add(pools, Ordering::Relaxed)
+}
+
 /// Checks the settings and allocates the engine. Pools go to the shards in turn.
 pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, StartError> {
     check(settings)?;
@@ -188,6 +198,7 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
     Ok(EngineCore {
         shards,
         sleepers,
+        first: first_number(metas.len()),
         pools: metas.into_boxed_slice(),
         queues,
         driver: settings.driver,

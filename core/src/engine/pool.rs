@@ -23,6 +23,7 @@ pub struct Pool {
     engine: Arc<EngineCore>,
     shard: NonNull<Shard>,
     core: NonNull<PoolCore>,
+    /// Number in the process.
     id: u32,
 }
 
@@ -63,7 +64,7 @@ impl Pool {
             engine: Arc::clone(engine),
             shard: NonNull::from(shard),
             core: NonNull::from(&shard.pools()[meta.index]),
-            id: u32::try_from(id).unwrap_or(u32::MAX),
+            id: engine.first.wrapping_add(u32::try_from(id).unwrap_or(u32::MAX)),
         }
     }
 
@@ -80,7 +81,7 @@ impl Pool {
     }
 
     fn meta(&self) -> &PoolMeta {
-        &self.engine.pools[self.id as usize]
+        &self.engine.pools[self.id.wrapping_sub(self.engine.first) as usize]
     }
 
     pub(super) const fn id(&self) -> u32 {
@@ -118,11 +119,15 @@ impl Pool {
         if self.engine.is_forked() {
             return Err(Reason::Forked);
         }
-        let index = self
-            .meta()
-            .flows
-            .intern(group, tenant, key, |new| self.shard().add_flow(self.core(), new))?;
-        Ok(Flow { pool: self.id, index })
+        let mut is_new = false;
+        let index = self.meta().flows.intern(group, tenant, key, |new| {
+            is_new = true;
+            self.shard().add_flow(self.core(), new)
+        });
+        if is_new {
+            self.shard().look_after(self.core());
+        }
+        Ok(Flow { pool: self.id, index: index? })
     }
 
     /// What every call checks first: the process, the pool of band and flow, the cost.
@@ -225,7 +230,8 @@ impl Pool {
     ///
     /// [`Reason::Busy`] (the ring or the completion queue is full: try again), [`Reason::QueueFull`],
     /// [`Reason::TooLarge`], [`Reason::TenantQueueFull`] (a cap of 0), [`Reason::Deadline`] (a timeout of
-    /// 0), [`Reason::ShuttingDown`], [`Reason::Forked`], [`Reason::Poisoned`]. Nothing is left behind.
+    /// 0), [`Reason::UnknownPool`] (the queue is another engine's), [`Reason::ShuttingDown`],
+    /// [`Reason::Forked`], [`Reason::Poisoned`]. Nothing is left behind.
     #[inline]
     pub fn submit<'q>(
         &self,
@@ -234,7 +240,11 @@ impl Pool {
         tag: u64,
     ) -> Result<Submitted<'_>, Reason> {
         let mut submission = self.submission(request)?;
-        submission.queue = queue.into().name();
+        let queue = queue.into();
+        if queue.engine() != self.engine.first {
+            return Err(Reason::UnknownPool);
+        }
+        submission.queue = queue.name();
         submission.tag = tag;
         match self.shard().submit(self.core(), &submission) {
             Answer::Queued { idx, generation } => {

@@ -75,6 +75,8 @@ pub struct Completion<'q> {
 #[derive(Clone, Copy, Debug)]
 pub struct QueueRef<'q> {
     name: u32,
+    /// Number of the engine's first pool.
+    engine: u32,
     _queue: PhantomData<&'q QueueCore>,
 }
 
@@ -82,6 +84,11 @@ impl QueueRef<'_> {
     #[inline(always)]
     pub(super) const fn name(self) -> u32 {
         self.name
+    }
+
+    #[inline(always)]
+    pub(super) const fn engine(self) -> u32 {
+        self.engine
     }
 }
 
@@ -120,7 +127,7 @@ impl CompletionQueue {
 
     /// The half other threads submit with.
     pub fn submitter(&self) -> QueueRef<'_> {
-        QueueRef { name: self.name, _queue: PhantomData }
+        QueueRef { name: self.name, engine: self.engine.first, _queue: PhantomData }
     }
 
     /// The next outcome, pool by pool in turn; `None`: none is there now. Wait-free per pool.

@@ -21,14 +21,15 @@ use core::ptr::NonNull;
 use arrayvec::ArrayVec;
 
 use super::codes::Node;
-use super::hold::{Hold, Session};
+use super::hold::{Hold, Session, Submission};
 use super::pool::{Marks, PoolCore};
 use super::{Decider, Shard};
+use crate::admit::caps::Room;
 use crate::admit::word::TryLock;
 use crate::clock::Now;
 use crate::ring::scheduler::SchedulerRing;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, fence, planted};
-use crate::types::TURN_BUDGET;
+use crate::types::{NONE, TURN_BUDGET};
 
 /// Units of the ceiling that no pool holds, and who asks for one.
 #[derive(Debug)]
@@ -43,6 +44,17 @@ pub struct Ceiling {
 struct Lease {
     want: AtomicBool,
     mail: AtomicU32,
+}
+
+/// Where a unit went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    /// On its way to this pool.
+    To(u32),
+    /// Nobody asks.
+    Spare,
+    /// Spare, although somebody asks: all are to look for it.
+    SpareAsked,
 }
 
 impl Ceiling {
@@ -110,15 +122,16 @@ impl Ceiling {
         is_new
     }
 
-    /// Gives one unit to the first asker other than `from`, who is returned and is to be driven; else it
-    /// becomes spare.
-    fn give(&self, from: u32) -> Option<u32> {
-        loop {
+    /// Gives one unit to the first asker other than `from`, who is to be driven; else it becomes spare.
+    fn give(&self, from: u32) -> Given {
+        // Twice at most: the ring may look empty because another giver is just popping, and a holder does
+        // not wait for one that has lost its core.
+        for _ in 0..2 {
             while let Some(asker) = self.askers.poll(|pool| &self.pools[pool as usize].want) {
                 if asker != from {
                     // ORDERING: AcqRel pairs with `open_mail`.
                     self.pools[asker as usize].mail.fetch_add(1, Ordering::AcqRel);
-                    return Some(asker);
+                    return Given::To(asker);
                 }
             }
             // ORDERING: Release pairs with `take`.
@@ -128,9 +141,12 @@ impl Ceiling {
                 fence(Ordering::SeqCst);
             }
             if planted!("e2-give") || !self.is_asked() || self.take(1) == 0 {
-                return None;
+                return Given::Spare;
             }
         }
+        // ORDERING: Release pairs with `take`.
+        self.spare.fetch_add(1, Ordering::Release);
+        Given::SpareAsked
     }
 
     /// The units that were on their way to a pool.
@@ -160,12 +176,16 @@ impl Hold<'_, '_> {
         units > 0
     }
 
-    /// Takes a spare unit for a newcomer, if that is all it lacks and nobody asked before.
+    /// Takes a spare unit for a newcomer, if that is all it lacks, nobody who waits here lacks only that too,
+    /// and nobody asked before.
     #[cold]
-    pub(super) fn draw_for_newcomer(&mut self) -> bool {
+    pub(super) fn draw_for_newcomer(&mut self, newcomer: &Submission) -> bool {
         let Some(ceiling) = self.shard.ceiling.as_deref() else { return false };
-        let lacks_unit = self.word.free() <= 0 && self.st.size < self.st.slots;
-        if !lacks_unit {
+        let (free, size, flow) = (self.word.free(), self.st.size, newcomer.flow);
+        let has_room = || flow == NONE || self.st.caps.room(flow) == Room::Yes;
+        let reserve = || self.st.gates.reserve(usize::from(newcomer.band), size.saturating_add(1));
+        let lacks_unit = free <= 0 && size < self.st.slots && has_room() && reserve() <= free;
+        if !lacks_unit || self.would_run_with_unit() {
             return false;
         }
         if !ceiling.is_asked() && self.draw(ceiling, 1) {
@@ -204,12 +224,22 @@ impl Hold<'_, '_> {
         }
     }
 
+    /// Whether anybody waits who lacks only a slot. A pool whose waiters are all gated or at their caps must
+    /// not ask: it would hand the unit to the next such pool, and that one back, for ever.
+    fn would_run_with_unit(&mut self) -> bool {
+        if self.st.queues.waiting() == 0 {
+            return false;
+        }
+        let running = self.running();
+        let candidates = self.st.gates.eligible(running) & self.st.queues.ready();
+        self.is_any_runnable(candidates)
+    }
+
     /// The end of a hold in an engine with a ceiling: a pool in want takes or asks, an idle one gives up.
     #[cold]
     #[inline(never)]
     pub(super) fn settle_ceiling(&mut self, ceiling: &Ceiling) {
-        while self.st.queues.waiting() > 0 && self.word.free() <= 0 && self.st.size < self.st.slots
-        {
+        while self.word.free() <= 0 && self.st.size < self.st.slots && self.would_run_with_unit() {
             if ceiling.is_asked() || !self.draw(ceiling, 1) {
                 self.ask(ceiling);
                 if self.word.free() <= 0 {
@@ -226,8 +256,10 @@ impl Hold<'_, '_> {
                 break;
             }
             given += 1;
-            if let Some(asker) = ceiling.give(self.own_number()) {
-                self.session.errands.mail(asker);
+            match ceiling.give(self.own_number()) {
+                Given::To(asker) => self.session.errands.mail(asker),
+                Given::SpareAsked => self.session.errands.recall(),
+                Given::Spare => {}
             }
         }
         if given > 0 {
@@ -314,8 +346,8 @@ impl Shard {
         Some((shard, shard.pools.get(index)?))
     }
 
-    /// Recalls units and drives pools that got some, until no errand is left: bounded, since each comes
-    /// from a unit that moved or a pool that began to ask. A pool whose LOCK is taken is looked after by
+    /// Recalls units and drives pools that got some, until no errand is left. Bounded: only a pool asks that
+    /// would use the unit at once, so each unit that moves ends in a grant, and nothing comes back here. A pool whose LOCK is taken is looked after by
     /// its holder, one that a thread decides for by that thread.
     #[cold]
     #[inline(never)]

@@ -3,6 +3,7 @@
 use super::Shard;
 use super::completions::{OpenQueue, QueueName};
 use super::pool::{PoolCore, PoolState, PoolStats};
+use super::turn::Poison;
 use crate::admit::caps::TenantRow;
 use crate::admit::word::{PoolWord, TryLock};
 use crate::clock::Now;
@@ -45,7 +46,8 @@ impl PoolView {
 }
 
 impl Shard {
-    /// Waits for LOCK, yielding, and runs `f` on the plain state. The word stays as it was.
+    /// Waits for LOCK, yielding, and runs `f` on the plain state. The word stays as it was. The caller calls
+    /// [`Shard::look_after`] then.
     fn locked<R>(
         &self,
         pool: &PoolCore,
@@ -58,19 +60,32 @@ impl Shard {
                 TryLock::Dead => return Err(Reason::Poisoned),
             }
         };
+        let poison = Poison::new(self, &pool.gate, word);
         // SAFETY: LOCK was taken above and is given back below.
-        let answer = unsafe { pool.with_state(|st| f(st, word)) };
+        let (answer, left) = unsafe { pool.with_state(|st| (f(st, word), !st.chain.is_empty())) };
+        poison.disarm();
         // Nothing that decides was touched, so the marks of the last holder stay true.
         pool.gate.unlock(word.without_lock());
-        // ORDERING: SeqCst fence, as after every unlock; the try below is the second look.
-        fence(Ordering::SeqCst);
-        if pool.has_mail() {
-            self.try_turn(pool, &Now::lazy(&self.clock), TURN_BUDGET);
+        if left {
+            // Nothing outside shows the rest of an urgent list; its keeper may have met us.
+            self.schedule(pool);
         }
         Ok(answer)
     }
 
-    /// Makes the rows of a new flow; answers its tenant's and its own index. Waits for LOCK.
+    /// The second look after a cold call, which decided nothing: whoever found LOCK taken meanwhile relied
+    /// on it. A keeper that came for work left over leaves no mail, hence a turn also if anybody waits.
+    /// Apart from `locked`, since wakers run here: not while interning holds its mutex.
+    pub(crate) fn look_after(&self, pool: &PoolCore) {
+        // ORDERING: SeqCst fence, as after every unlock; the look below is the second look.
+        fence(Ordering::SeqCst);
+        if pool.has_mail() || pool.has_waiters() {
+            self.try_turn(pool, &Now::lazy(&self.clock), TURN_BUDGET);
+        }
+    }
+
+    /// Makes the rows of a new flow; answers its tenant's and its own index. Waits for LOCK; the caller
+    /// looks after the pool.
     ///
     /// # Errors
     ///
@@ -99,6 +114,7 @@ impl Shard {
         let open = OpenQueue { name, places: 0 };
         // A dead pool completes nothing any more: not opening it is right.
         let _dead = self.locked(pool, |st, _| st.open_queues[QueueName::slot(name)] = open);
+        self.look_after(pool);
     }
 
     /// Ends it: whoever still waits for that queue gives its grant to the next waiter.
@@ -110,6 +126,7 @@ impl Shard {
         if let (Ok(places), Some(queue)) = (self.locked(pool, taken), self.queues.get(slot)) {
             queue.ring(pool.engine_index()).unreserve(places.into());
         }
+        self.look_after(pool);
     }
 
     /// The pool now; zeros for a dead one.
@@ -123,6 +140,7 @@ impl Shard {
             closed: st.closed,
             stats: st.stats,
         });
+        self.look_after(pool);
         view.unwrap_or(PoolView::NOTHING)
     }
 }

@@ -292,7 +292,7 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// Slots in use.
     #[inline(always)]
-    fn running(&self) -> u32 {
+    pub(super) fn running(&self) -> u32 {
         let running = i64::from(self.st.size) - i64::from(self.word.free());
         u32::try_from(running).unwrap_or(0)
     }
@@ -367,7 +367,9 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// The same with a unit of the ceiling more, if one can be had.
     #[inline(always)]
     fn runs_with_unit(&mut self, submission: &Submission) -> bool {
-        self.shard.ceiling.is_some() && self.draw_for_newcomer() && self.runs_now(submission)
+        self.shard.ceiling.is_some()
+            && self.draw_for_newcomer(submission)
+            && self.runs_now(submission)
     }
 
     /// Takes a slot, the caps and the charge, and settles the band policy.

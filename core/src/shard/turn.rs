@@ -10,10 +10,22 @@ use crate::types::TURN_BUDGET;
 
 /// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`, and
 /// the futures that wait are woken to learn it.
-struct Poison<'s> {
+pub(super) struct Poison<'s> {
     shard: &'s Shard,
     gate: &'s PoolGate,
     word: PoolWord,
+}
+
+impl<'s> Poison<'s> {
+    /// For the holder of LOCK, which took it as `word`.
+    pub(super) const fn new(shard: &'s Shard, gate: &'s PoolGate, word: PoolWord) -> Self {
+        Self { shard, gate, word }
+    }
+
+    /// The critical section is over.
+    pub(super) const fn disarm(self) {
+        core::mem::forget(self);
+    }
 }
 
 impl Drop for Poison<'_> {
@@ -116,7 +128,7 @@ impl Shard {
         session: &mut Session<'_>,
         f: impl FnOnce(&mut Hold<'_, '_>) -> R,
     ) -> (R, bool) {
-        let poison = Poison { shard: self, gate: &pool.gate, word };
+        let poison = Poison::new(self, &pool.gate, word);
         // SAFETY: the caller took LOCK, and gives it back by the store below.
         let (answer, word, left, deadline) = unsafe {
             pool.with_state(|st| {

@@ -74,6 +74,26 @@ impl Hold<'_, '_> {
         }
     }
 
+    /// Whether anybody in these bands has room at key and tenant. A budget that ends here counts as yes:
+    /// the unit it may fetch for nothing is given up again.
+    pub(in crate::shard) fn is_any_runnable(&mut self, mut candidates: u64) -> bool {
+        let (view, mut parking) = (SlabView::new(self.shard), PARKING_BUDGET);
+        let caps = &self.st.caps;
+        let room = |flow: u32, _tenant: u32| match caps.room(flow) {
+            CapsRoom::Yes => Room::Yes,
+            CapsRoom::FlowFull => Room::FlowFull,
+            CapsRoom::TenantFull => Room::TenantFull,
+        };
+        while candidates != 0 {
+            let band = candidates.trailing_zeros();
+            candidates &= candidates - 1;
+            if self.st.queues.front(&view, band, &room, &mut parking) != Front::Empty {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Gives the waiter a slot, or evicts it if its deadline has passed meanwhile.
     #[inline(always)]
     fn grant(&mut self, eligible: u64, band: u32, waiter: &Waiter) {
