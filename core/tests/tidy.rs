@@ -432,6 +432,13 @@ fn every_allowance_is_inside_its_rule() {
 }
 
 #[test]
+fn the_readme_shows_the_quickstart_as_it_is() {
+    let example = include_str!("../examples/quickstart.rs");
+    let is_shown = include_str!("../../README.md").contains(example);
+    assert!(is_shown, "copy core/examples/quickstart.rs into the Rust section of README.md");
+}
+
+#[test]
 fn texts_and_comments_are_not_code() {
     let text = "let a = \"Mutex // no\"; /* Mutex /* Mutex */ */ let q = '\"'; let b: &'static str = r#\"Mutex\"#; // Mutex";
     let source = Source::new("core/src/slab.rs", text);
