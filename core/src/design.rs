@@ -6,20 +6,32 @@
 //!
 //! ```text
 //!  submit ──► ring ──► queue ──► select ──► admit ──► notify ──► … the host runs it … ──► release
-//!    │                 bands     band       word                                            │
-//!    │                 flows     flow       caps                                            │
-//!    │                           request                                                    │
-//!    └── fast path: nobody who could run waits and everything has room:                     │
-//!        one compare-and-swap on the pool's word, on the caller's thread ◄──────────────────┘
-//!                                        a release gives the slot to whom the policy names, never to a racer
+//!    │                 flows     band       word                                            │
+//!    │                 requests             caps                                            │
+//!    │                 timers               gates                                           │
+//!    └── fast path of a request without a flow: nobody who could run waits and the pool     │
+//!        has room: one compare-and-swap on the pool's word, on the caller's thread ◄────────┘
+//!                                        a release gives the slot to whom the policy names, never to a newcomer
 //!
 //!  keeper (or the host's poll, or a shard's thread):  scheduler ring ──► pool ──► turn(now, budget)
-//!                                                     timer wheels  ──► expiry as a command of the pool
+//!                                                     deadline due  ──► pool ──► the turn evicts who is too late
 //! ```
 //!
-//! The folders of `core/src` are the stages of this picture, from left to right. A stage imports no other stage;
-//! `shard` composes them and `engine` is the front door. The order of dependency is written as a table in
-//! `core/tests/tidy`, and is checked there.
+//! | step | where |
+//! | --- | --- |
+//! | 1. a call is checked: process, pool, cost | `engine/pool.rs`, for futures `engine/admit.rs` |
+//! | 2. fast path: one compare-and-swap, no lock | `admit/word.rs`, called from `shard/execute.rs` |
+//! | 3. else LOCK is tried; without it the request gets a slab entry and its command goes on the ring | `shard/execute.rs`, `slab.rs`, `ring/command.rs` |
+//! | 4. a turn under LOCK: urgent list, ring, due deadlines, own command | `shard/turn.rs`, `shard/hold.rs`, `shard/hold/commands.rs` |
+//! | 5. who must wait goes into its band | `queue/bands.rs`, `queue/lanes.rs` |
+//! | 6. while a slot is free: which bands are open, which is next, who in it has room | `shard/hold/decide.rs` with `admit/gates.rs`, `select/band/`, `queue/bands.rs`, `admit/caps.rs` |
+//! | 7. the outcome goes into the entry or the completion ring; unlock; wake | `shard/hold/decide.rs`, `ring/completion.rs`, `shard/turn.rs` |
+//! | 8. the permit is dropped: step 2 backwards, or a turn | `engine/permit.rs`, `shard/execute.rs` |
+//! | 9. work left over, deadlines | `shard.rs` (`poll`), `ring/scheduler.rs`, `engine/driver.rs`, `notify/` |
+//!
+//! The folders `ring`, `queue`, `select`, `admit` and `notify` are the stages of this picture, from left to right. A
+//! stage imports no other stage; `shard` composes them and `engine` is the front door. The order of dependency is the
+//! table `LAYERS` in `core/tests/tidy/checks.rs`, and is checked.
 //!
 //! # Who owns which memory
 //!
@@ -32,8 +44,8 @@
 //! | reserves, one a band | LOCK | read, between two looks at the word's epoch |
 //! | command ring | its head: LOCK; a cell: its pusher from claim to stamp, then LOCK | push; compare tail with head |
 //! | urgent list, its nodes | the list: whoever takes it whole under LOCK; a node's link: who made its bits non-zero | put bits, add to an owed count |
-//! | entry, plain part (request, deadline, links, cost) | its maker until it is pushed, then LOCK, until the index is free again | nothing |
-//! | entry, state word | LOCK | read, to poll an outcome |
+//! | entry, plain part (request, deadline, links, cost) | its maker until it is pushed, then LOCK, until a final state is stored | nothing |
+//! | entry, state word | as its plain part; after a final state the holder of the ticket, who gives the index back | read, to poll an outcome |
 //! | waker cell of an entry | the `atomic-waker` protocol | register (the waiting task), wake (after the unlock) |
 //! | lanes, heaps, caps, credits, virtual times, counters | LOCK | nothing; live views are copied out by the holder |
 //! | timer wheel of a pool | LOCK | read the published next deadline |
@@ -48,7 +60,8 @@
 //!
 //! # Orderings
 //!
-//! The protocol was model-checked before it was written here; `loom-tests` repeats that on these very types. A
+//! `loom-tests` model-checks these protocols on the production types. A word that only one file touches (the ends of the
+//! scheduler ring, places in a completion ring, units of the engine ceiling) has its table at the top of that file. A
 //! weaker ordering than the one given is a fault, a stronger one costs time.
 //!
 //! | word | written by | read by | ordering | pairs with, and why |
@@ -63,13 +76,14 @@
 //! | ring head | the holder | pushers, fast admit | Release, Acquire | a pusher may reuse the cell; a fast admit that sees an empty ring also sees what the drained commands did |
 //! | urgent list head | posters, the holder | the holder | CAS Release, swap Acquire | the node's link |
 //! | node: asked bits | posters, the holder | both | CAS AcqRel, swap AcqRel | changed from both sides, so by read-modify-write on both: who finds zero links the node, and the link is read before the bits are taken |
-//! | node: owed count | releasing threads, the holder | both | `fetch_add` AcqRel, swap AcqRel | as above; a load and a store would lose a release |
-//! | marks RESIZE, GATE, RECALL, MAIL | any thread, the holder | both | as the asked bits | the value beside a mark is stored before the mark is set; the last one wins |
+//! | node: owed count | releasing threads, the holder | both | CAS AcqRel (the cost beside the count saturates), swap AcqRel | as above; a load and a store would lose a release |
+//! | marks RESIZE, GATE, DRAIN, SHUTDOWN, RECALL, MAIL | any thread, the holder | both | `fetch_or` AcqRel, swap AcqRel | the value beside a mark is stored before the mark is set; the last one wins |
 //! | entry state | the holder | a polling host | Release, Acquire | what a poller reads of the outcome |
-//! | next deadline of a pool | the holder | keeper | Release, Acquire | a sleeping keeper is woken when it grows nearer |
+//! | next deadline of a pool | the holder | who sleeps for the shard | Relaxed both | written before the unlock's fence, read after the sleeper's; whoever made it nearer wakes the sleeper |
+//! | `until` of a sleeper | the sleeper, who made a deadline nearer | both | swap and `fetch_min` AcqRel, first look Relaxed; `fence(SeqCst)` on both sides | the sleeper announces and then looks at the deadlines, the other publishes and then looks: one of them sees the other |
 //! | `queued` flag | scheduling and popping threads | both | swap AcqRel | set after the unlock, cleared after the pop and before trying LOCK, so a pool with work is never absent from the ring and never in it twice |
-//! | `parked` flag | keeper, scheduling threads | both | swap AcqRel, `fence(SeqCst)` on both sides | the keeper announces and then looks, the other publishes and then looks: one of them sees the other |
-//! | free list head (index and tag) | threads that lost LOCK, refilling holders | both | CAS AcqRel, load Acquire | the links of the batch; the tag makes an old head fail |
+//! | `parked` flag | who sleeps, scheduling threads | both | swap AcqRel, first look Relaxed; `fence(SeqCst)` on both sides | the sleeper announces and then looks, the other publishes and then looks: one of them sees the other |
+//! | free list head (index and tag) | threads that lost LOCK, refilling holders | both | pop: load and CAS Acquire; push: CAS Release | the links of the batch and the last use of the entries; the tag makes an old head fail |
 //! | completion ring ends | one writer each | the other | Release, Acquire | the completion, and the room for the next |
 //!
 //! `SeqCst` appears only as a fence, and only in those places where one thread stores and then loads what another
@@ -116,7 +130,7 @@
 //! whether its entry is still the same.
 //!
 //! ## Marks are bits of the pool's node on the urgent list
-//! A changed size, a changed gate, a recall of ceiling units and mail are announced by a bit in the pool's own node,
+//! A changed size, a changed gate, a drain, a shutdown, a recall of ceiling units and units that arrived (mail) are announced by a bit in the pool's own node,
 //! and the node stands on the same list as cancels and releases. So the look after an unlock is two loads: the stamp
 //! of the next cell, and the head of the urgent list.
 //! *Rejected:* a word of marks, which is a third load on every unlock; and bits in the pool's word, which the holder's
@@ -188,10 +202,10 @@
 //! *Rejected:* a flag that turns leasing on; changing it while calls are on their way would have been a protocol.
 //!
 //! ## Weighted schedules under more than one moving gate
-//! Where two gates flap, the literal rules starve a band that always has weight. Four rules are ours: an owed band that
+//! Where two gates flap, the literal rules starve a band that always has weight. Four rules are added here: an owed band that
 //! was repaid a whole quota while another is still owed goes behind it; bands that rejoin together keep their order; a
 //! moment in which every band is gated is no ranking; an added band starts at the least virtual time of those that were
-//! eligible at the last ranking. With one gate moving the decisions are those of the text, and a test compares them.
+//! eligible at the last ranking. With one gate moving the decisions are the literal ones, and `tests/fairness/literal.rs` compares them.
 //!
 //! ## The schema comes from the key table
 //! One table of keys drives unknown-key detection, suggestions, the reference and the JSON Schema.

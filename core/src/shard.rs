@@ -1,7 +1,7 @@
-//! The loop: one core's share of the engine, and how a call reaches the plain state of a pool.
+//! A shard: one core's share of the engine, and how a call reaches the plain state of a pool.
 //!
 //! The pattern is flat combining with a delegation ring. A call first tries the pool's LOCK; if it gets
-//! it, it runs a [turn](turn) with its own command and leaves. If not, the command goes on the pool's ring
+//! it, it runs a [turn] with its own command and leaves. If not, the command goes on the pool's ring
 //! (or, for what must never be refused, on the urgent list) and the holder runs it. Nobody waits.
 //!
 //! `execute`, in steps:
@@ -10,6 +10,19 @@
 //! 3. `fence(SeqCst)`, pairs with the fence after the unlock: either we see LOCK clear, or the holder sees
 //!    the command.
 //! 4. try LOCK; ours: *turn*(nothing). Else leave: the holder has it.
+//!
+//! *turn*, in steps; 1 to 6 are one hold of LOCK:
+//! 1. take the urgent list;
+//! 2. take the ring's stamped commands, then evict whose deadline has passed;
+//! 3. the own command; a submit and a try look first after those who already wait (step 4);
+//! 4. decide: grant, until nobody may run, no slot is free or the budget is spent;
+//! 5. compute the word to unlock with;
+//! 6. unlock by a store;
+//! 7. `fence(SeqCst)`;
+//! 8. look at the ring's next stamp and the urgent list once more: again if they hold something and budget is
+//!    left; what the budget cut off goes to the scheduler ring.
+//!
+//! After the last unlock whoever was granted or evicted is woken.
 
 pub mod ceiling;
 mod codes;
