@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// The reason of a refusal. `as_str` is the same in Rust, C, Python, metrics and HTTP.
+/// The reason of a refusal. [`as_str`](Self::as_str) is the same on every surface. Reasons marked "reserved" keep their
+/// number and name for limits of later versions; nothing gives them yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -11,15 +12,15 @@ pub enum Reason {
     Busy = 1,
     /// `try_admit` only: nothing is free now, and nothing was queued.
     WouldQueue,
-    /// No room to wait: the slab, the band or the engine is full.
+    /// No room to wait: the shard holds as many waiting requests as it may.
     QueueFull,
-    /// The tenant's share of the queue is full.
+    /// The tenant or key has a cap of 0, so it could never run.
     TenantQueueFull,
-    /// The token bucket is empty.
+    /// Reserved: the token bucket is empty.
     TokenBudget,
-    /// The term budget is spent.
+    /// Reserved: the term budget is spent.
     TermBudget,
-    /// The cost is 0 or above what the pool can ever hold.
+    /// The cost is 0 or above the pool's `maxCost`.
     TooLarge,
     /// No pool of that name.
     UnknownPool,
@@ -27,11 +28,11 @@ pub enum Reason {
     UnknownBand,
     /// The flow table is full, or the flow belongs to another pool.
     FlowTableFull,
-    /// No backend exists.
+    /// Reserved: no backend exists.
     NoBackend,
     /// The deadline passed before the request was granted.
     Deadline,
-    /// Displaced by a higher band.
+    /// Reserved: displaced by a higher band.
     Displaced,
     /// The caller cancelled, or dropped its future.
     Cancelled,
@@ -65,7 +66,7 @@ impl Reason {
         Self::Poisoned,
     ];
 
-    /// The stable name: metrics label, HTTP header value, C text, Python message.
+    /// The stable name, for logs, metrics and status texts.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Busy => "busy",

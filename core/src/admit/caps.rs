@@ -32,7 +32,7 @@ pub struct FlowRow {
     pub running: u32,
     /// Most requests running at once, or [`UNCAPPED`].
     pub cap: u32,
-    /// Weight among the keys of its tenant; used by fair share.
+    /// Weight among the keys of its tenant; for fair share, not used yet.
     pub weight: u32,
 }
 
@@ -45,9 +45,9 @@ pub struct TenantRow {
     pub running: u32,
     /// Most requests running at once, or [`UNCAPPED`].
     pub cap: u32,
-    /// Weight among the tenants of its group; used by fair share.
+    /// Weight among the tenants of its group; for fair share, not used yet.
     pub weight: u32,
-    /// Group index; used by fair share.
+    /// Group index; for fair share, not used yet.
     pub group: u32,
 }
 

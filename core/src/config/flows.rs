@@ -14,7 +14,7 @@ use crate::types::settings::{KeySettings, Settings};
 pub struct RowSpec {
     /// Most requests running at once; `u32::MAX`: no cap.
     pub cap: u32,
-    /// Weight in fair share.
+    /// Weight in fair share; no effect yet.
     pub weight: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A hierarchical timer wheel in 1 ms ticks: deadlines of waiting requests, max-hold times of permits.
+//! A hierarchical timer wheel in 1 ms ticks: deadlines of waiting requests.
 //!
 //! Hashed hierarchical timing wheels, scheme 7 of Varghese and Lauck (1987): insert and cancel are O(1), a timer
 //! moves down at most one level per 64-fold approach of its deadline. The level of a timer is the highest 6-bit

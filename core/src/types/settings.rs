@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::policy::{BandSelection, Holdback};
 
-/// Who runs the turns (`design.md` section 3).
+/// Who runs the turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DriverKind {
     /// The caller that takes the pool's lock decides; one keeper thread for timers and left work.
@@ -75,7 +75,7 @@ pub struct BandSettings {
 pub struct GroupSettings {
     /// Name.
     pub name: String,
-    /// Weight in fair share, 1..=1,000,000.
+    /// Weight in fair share, 1..=1,000,000; no effect yet.
     pub weight: u32,
 }
 
@@ -86,7 +86,7 @@ pub struct TenantSettings {
     pub name: String,
     /// Group it belongs to; absent: `default`.
     pub group: Option<String>,
-    /// Weight in fair share, 1..=1,000,000.
+    /// Weight in fair share, 1..=1,000,000; no effect yet.
     pub weight: u32,
     /// Most requests running at once in each pool; absent: no such limit; 0: refuse.
     pub max_in_flight: Option<u32>,
@@ -99,7 +99,7 @@ pub struct KeySettings {
     pub name: String,
     /// Tenant it belongs to.
     pub tenant: String,
-    /// Weight in fair share, 1..=1,000,000.
+    /// Weight in fair share, 1..=1,000,000; no effect yet.
     pub weight: u32,
     /// Most requests running at once in each pool; absent: no such limit; 0: refuse.
     pub max_in_flight: Option<u32>,

@@ -265,11 +265,12 @@ static POOL: &[Key] = &[
     Key::later("routing"),
 ];
 
-static GROUP: &[Key] = &[Key::new("weight", WEIGHT, "Weight in fair share.").default("100").live()];
+static GROUP: &[Key] =
+    &[Key::new("weight", WEIGHT, "Weight in fair share; no effect yet.").default("100").live()];
 
 static TENANT: &[Key] = &[
     Key::new("group", Kind::Text, "A group listed under `groups`.").default("`default`"),
-    Key::new("weight", WEIGHT, "Weight within its group.").default("100").live(),
+    Key::new("weight", WEIGHT, "Weight within its group; no effect yet.").default("100").live(),
     Key::new(
         "maxInFlight",
         MAX_IN_FLIGHT,
@@ -284,7 +285,7 @@ static TENANT: &[Key] = &[
 
 static KEY: &[Key] = &[
     Key::new("tenant", Kind::Text, "A tenant listed under `tenants`.").required(),
-    Key::new("weight", WEIGHT, "Weight within its tenant.").default("100").live(),
+    Key::new("weight", WEIGHT, "Weight within its tenant; no effect yet.").default("100").live(),
     Key::new(
         "maxInFlight",
         MAX_IN_FLIGHT,
