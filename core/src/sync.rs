@@ -65,7 +65,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Exponent of the longest pause (64 `PAUSE`s: `prototype.md` 1.4 measured 16 to 64 as best).
+    /// Exponent of the longest pause (64 `PAUSE`s; 16 to 64 were the best of those tried).
     const LIMIT: u32 = 6;
 
     /// A fresh back-off.

@@ -1,7 +1,8 @@
 //! Ceilings (holdback): from which saturation on a band is gated.
 //!
 //! A band is gated iff saturation >= ceiling; that comparison is the only one. Ceilings never increase as
-//! priority falls: the sweep repairs a buffer that does. Source: `spec/flow-control.md` 2.2, 2.5, 4.
+//! priority falls: the sweep repairs a buffer that does. Worked examples: the rows
+//! `gate` and `holdback` of `core/tests/vectors/flow.json`.
 #![forbid(unsafe_code)]
 
 use core::fmt;

@@ -1,7 +1,8 @@
 //! Saturation of a pool that counts slots, and the two thresholds of the weighted mode.
 //!
 //! Saturation is running / slots, as a double; every limit in slots is derived from that very division, so
-//! that the integer path and the gate never disagree. Source: `spec/flow-control.md` 2.4, 2.5.
+//! that the integer path and the gate never disagree. Worked examples: the rows
+//! `gate` and `toggling` of `core/tests/vectors/flow.json`.
 #![forbid(unsafe_code)]
 
 use crate::types::policy::{Reading, WfqParams};

@@ -38,9 +38,9 @@ impl Marks {
     pub const DRAIN: u64 = 1 << 2;
     /// Admits end and who waits is evicted.
     pub const SHUTDOWN: u64 = 1 << 3;
-    /// Another pool asks for units of the ceiling.
+    /// Another pool asks for units of the engine ceiling.
     pub const RECALL: u64 = 1 << 4;
-    /// Units of the ceiling have arrived.
+    /// Units of the engine ceiling have arrived.
     pub const MAIL: u64 = 1 << 5;
 }
 
@@ -120,7 +120,7 @@ impl PoolState {
     /// Tells the band policy what it needs before a decision; returns the bands that are not gated.
     ///
     /// The mode looks at the pool as it will be after this dispatch (`level` + 1), the gate at what runs
-    /// now (`spec/flow-control.md` 2.4).
+    /// now: a request is never gated by itself.
     #[inline(always)]
     pub(crate) fn prepare_policy(
         &mut self,

@@ -10,7 +10,7 @@ impl Ratio {
     /// Parts a whole has.
     pub const WHOLE: u32 = 10_000;
 
-    /// Quantises a ratio in 0..=1 to 1/10,000, a positive one to at least 1 (`spec/flow-control.md` 3.2).
+    /// Quantises a ratio in 0..=1 to 1/10,000, a positive one to at least 1: it must not become "leftovers only".
     ///
     /// `None` for NaN or a value outside 0..=1.
     #[allow(
@@ -28,7 +28,7 @@ impl Ratio {
     }
 }
 
-/// How the weights of the bands are made (`spec/flow-control.md` 3.2).
+/// How the weights of the bands are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// `priority - anchor + 1`; without an anchor the lowest priority ever provisioned.
@@ -50,12 +50,12 @@ pub enum Distribution {
 /// Which weighted schedule runs while WFQ is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// Integer credits, highest priority first within a round (`spec/flow-control.md` 3.4).
+    /// Integer credits, highest priority first within a round.
     PriorityFirst {
         /// Longest round in dispatches; absent: the sum of the weights.
         max_fairness_window: Option<u32>,
     },
-    /// Integer virtual time (`spec/flow-control.md` 3.5).
+    /// Integer virtual time: the band that is furthest behind first.
     Interleaved,
 }
 
@@ -105,7 +105,7 @@ pub enum HoldbackDomain {
     Value,
 }
 
-/// Where the ceilings of the bands come from (`spec/flow-control.md` 4). A ceiling is a saturation in 0..=1.
+/// Where the ceilings of the bands come from. A ceiling is a saturation in 0..=1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Holdback {
     /// Every ceiling is 1.0.

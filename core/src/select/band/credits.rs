@@ -1,9 +1,9 @@
 //! Priority-first: integer credits, the most urgent band first within a round.
 //!
 //! Each band has a quota a round. A band gated when the round turns carries what it did not get, at most
-//! one quota, and is repaid first. Source: `spec/flow-control.md` 3.4 and 3.6 A, B, F.
+//! one quota, and is repaid first. Worked examples: the rows `priority-first` and `pf-*` of `core/tests/vectors/flow.json`.
 //!
-//! One rule is ours. Owed bands are repaid by priority, but a band repaid a whole quota while others are owed
+//! One rule goes beyond plain carrying. Owed bands are repaid by priority, but a band repaid a whole quota while others are owed
 //! goes behind them: a band whose debt is refilled by every flap of its gate would otherwise keep all lower owed
 //! bands waiting for ever. Without such a refill the order is plainly by priority.
 #![forbid(unsafe_code)]

@@ -4,7 +4,7 @@
 //! [`begin`](BandPolicy::begin) with the bands that are not gated, [`best`](BandPolicy::best) with those of
 //! them that have waiters (again without a band that turned out to have nothing to run), and
 //! [`record`](BandPolicy::record) after a real dispatch. Integers only: equal inputs give equal decisions on
-//! every machine. Source: `spec/flow-control.md` 3.
+//! every machine. Where the rules come from: `core/tests/vectors/README.md`.
 #![forbid(unsafe_code)]
 
 use arrayvec::ArrayVec;
@@ -113,7 +113,7 @@ impl BandPolicy {
         }
     }
 
-    /// Takes another set of bands, matched by priority (3.6 F); cheap and without effect if it is the same.
+    /// Takes another set of bands, matched by priority; cheap and without effect if it is the same.
     pub fn set_bands(&mut self, priorities_desc: &[i32]) {
         match self {
             Self::Strict(len) => *len = band_count(priorities_desc),

@@ -1,10 +1,11 @@
 //! Interleaved: integer virtual time, the band that is furthest behind first.
 //!
 //! A dispatch moves a band's time on by one stride, 1 / weight, in units of 1 / L with L a common multiple of
-//! the weights: sums of sixths and thirds meet exactly, where floats would not. Start-time fair queuing with
-//! the corrections of `spec/flow-control.md` 3.5 and 3.6 A, B, F.
+//! the weights: sums of sixths and thirds meet exactly, where floats would not. Start-time fair queuing (Goyal,
+//! Vin, Cheng, 1996), corrected: a band that rejoins starts at most one stride behind the minimum, and one passed over
+//! while empty banks nothing. Worked examples: the rows `il-*` of `core/tests/vectors/flow.json`.
 //!
-//! Two rules are ours. Bands that rejoin together keep their order: pulling each up to one stride behind the
+//! Two rules go further. Bands that rejoin together keep their order: pulling each up to one stride behind the
 //! minimum would otherwise put a band that was just served before one that was not, at every flap of the gate.
 //! And a moment in which every band is gated is no ranking: a band gated long before it would otherwise come
 //! back with all its lag and keep the others waiting until it had caught up.

@@ -1,7 +1,8 @@
 //! From a distribution to integer weights, and from weights to the quotas of one round.
 //!
 //! Only ratios matter, so weights are divided by their greatest common divisor. Everything here runs when
-//! the set of bands changes, never per decision. Source: `spec/flow-control.md` 3.2, 3.4 and 3.6 D, E.
+//! the set of bands changes, never per decision. Worked examples: the
+//! rows `distribution`, `round` and `rescale` of `core/tests/vectors/flow.json`.
 #![forbid(unsafe_code)]
 
 use arrayvec::ArrayVec;
@@ -18,11 +19,11 @@ pub type Priorities = ArrayVec<i32, MAX_BANDS>;
 /// For each band of a new set, its index in the old one; `None` is a band that was not there.
 pub type Origins = ArrayVec<Option<u8>, MAX_BANDS>;
 
-/// The weights of the provisioned bands, gated or not (3.6 C).
+/// The weights of the provisioned bands, gated or not: a gate that flaps must not change a ratio.
 #[derive(Clone, Debug)]
 pub struct Weights {
     distribution: Distribution,
-    /// Lowest priority ever provisioned; only goes down, so that pair ratios survive a removal (3.6 D).
+    /// Lowest priority ever provisioned; only goes down, so that pair ratios survive a removal.
     lowest_seen: i32,
     priorities: Priorities,
     distributed: PerBand,

@@ -1,6 +1,7 @@
 //! The weighted policy: when it rules, for how long its state is kept, and the schedule it owns.
 //!
-//! Source: `spec/flow-control.md` 3.1 and 3.6 F, G.
+//! Weighted from the activation threshold on, strict again below the deactivation threshold; the state of the schedule
+//! survives the pause for `stateRetention`. Worked examples: the rows `toggling` of `core/tests/vectors/flow.json`.
 #![forbid(unsafe_code)]
 
 use super::weights::Weights;
