@@ -201,12 +201,16 @@ impl World {
             Clock::manual(),
             Decider::Caller,
         );
-        let books = Books {
-            running: vec![0; spec.flows.len() + 1],
-            most: spec.slots,
-            ..Books::default()
+        let books =
+            Books { running: vec![0; spec.flows.len() + 1], most: spec.slots, ..Books::default() };
+        let world = Self {
+            shard,
+            sleeper,
+            spec,
+            books: Mutex::new(books),
+            ghost: Arc::clone(ghost),
+            order: AtomicU32::new(0),
         };
-        let world = Self { shard, sleeper, spec, books: Mutex::new(books), ghost: Arc::clone(ghost), order: AtomicU32::new(0) };
         world.add_flows();
         Arc::new(world)
     }
@@ -532,8 +536,8 @@ impl World {
     fn may_run(&self, ticket: &Ticket, running: &[u32], free: i32) -> bool {
         let row = self.row(ticket.flow);
         let keys: u32 = running[..self.spec.flows.len()].iter().sum();
-        let has_room = ticket.flow == NONE
-            || (running[row] < self.spec.flows[row] && keys < self.spec.tenant);
+        let has_room =
+            ticket.flow == NONE || (running[row] < self.spec.flows[row] && keys < self.spec.tenant);
         free > self.pool().gate.reserve(usize::from(ticket.band)) && has_room
     }
 

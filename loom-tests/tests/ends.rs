@@ -169,7 +169,7 @@ fn closed_nobody_is_admitted_after_a_drain() {
 #[test]
 fn closed_a_shutdown_ends_every_wait() {
     let witnesses = &["evicted", "granted before"];
-    check_world("shutdown", 300, Bound::new(2, 3), witnesses, |ghost| {
+    check_world("shutdown", 300, Bound::new(1, 2), witnesses, |ghost| {
         let world = World::new(Spec { ring: 4, ..Spec::ONE }, ghost);
         assert_eq!(world.submit(HIGH), Got::Slot);
         let first = waits(world.submit(HIGH));

@@ -17,7 +17,8 @@ use bandgate_loom_tests::{Bound, Ghost};
 
 /// One pool of one slot, no threads.
 fn engine() -> Engine {
-    let mut settings = Settings { driver: DriverKind::Host, max_requests: 4, ..Settings::default() };
+    let mut settings =
+        Settings { driver: DriverKind::Host, max_requests: 4, ..Settings::default() };
     let mut pool = PoolSettings::new("p", 1);
     pool.ring_capacity = 2;
     pool.max_flows = 4;
@@ -87,7 +88,6 @@ fn hush() {
         }
     }));
 }
-
 
 /// What a future does: registers, looks at its state, then at the pool. `true`: it went to sleep.
 fn sleeps(w: &World, ticket: Ticket, waker: &Waker) -> bool {

@@ -71,7 +71,7 @@ fn u2_a_node_posted_again_keeps_the_chain() {
 /// The ring is full: a submit is refused and leaves nothing behind, a release is not.
 #[test]
 fn u3_a_full_ring_refuses_submits_only() {
-    check_world("u3", 200, Bound::new(2, 3), &["busy", "waiter granted"], |ghost| {
+    check_world("u3", 200, Bound::new(1, 2), &["busy", "waiter granted"], |ghost| {
         let world = World::new(Spec { ring: 1, ..Spec::TWO }, ghost);
         let [_] = crowd(&world, 2);
         let held = world.hold();
@@ -114,9 +114,13 @@ fn s2_two_holders_spend_their_budgets() {
         world.release();
         world.release();
         world.release();
-        world.run([act(|w| w.leave(held)), act(poll), act(|w| {
-            w.submit(HIGH);
-        })]);
+        world.run([
+            act(|w| w.leave(held)),
+            act(poll),
+            act(|w| {
+                w.submit(HIGH);
+            }),
+        ]);
         world.finish();
     });
 }

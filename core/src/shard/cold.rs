@@ -3,6 +3,7 @@
 use super::Shard;
 use super::completions::{OpenQueue, QueueName};
 use super::pool::{PoolCore, PoolState, PoolStats};
+use super::turn::Poison;
 use crate::admit::caps::TenantRow;
 use crate::admit::word::{PoolWord, TryLock};
 use crate::clock::Now;
@@ -58,8 +59,10 @@ impl Shard {
                 TryLock::Dead => return Err(Reason::Poisoned),
             }
         };
+        let poison = Poison { shard: self, gate: &pool.gate, word };
         // SAFETY: LOCK was taken above and is given back below.
         let answer = unsafe { pool.with_state(|st| f(st, word)) };
+        core::mem::forget(poison);
         // Nothing that decides was touched, so the marks of the last holder stay true.
         pool.gate.unlock(word.without_lock());
         // ORDERING: SeqCst fence, as after every unlock; the try below is the second look.

@@ -10,10 +10,10 @@ use crate::types::TURN_BUDGET;
 
 /// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`, and
 /// the futures that wait are woken to learn it.
-struct Poison<'s> {
-    shard: &'s Shard,
-    gate: &'s PoolGate,
-    word: PoolWord,
+pub(super) struct Poison<'s> {
+    pub(super) shard: &'s Shard,
+    pub(super) gate: &'s PoolGate,
+    pub(super) word: PoolWord,
 }
 
 impl Drop for Poison<'_> {
@@ -153,6 +153,7 @@ impl Shard {
         if word.has(PoolWord::CLOSED) || word.free() <= pool.gate.reserve(usize::from(sub.band)) {
             return false;
         }
+        let poison = Poison { shard: self, gate: &pool.gate, word };
         // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
         let taken = unsafe {
             pool.with_state(|st| {
@@ -164,6 +165,7 @@ impl Shard {
                 taken
             })
         };
+        core::mem::forget(poison);
         if taken {
             self.unlock_alone(pool, word.add_free(-1));
         }
@@ -183,6 +185,7 @@ impl Shard {
         if word.has(PoolWord::BLOCKED) {
             return false;
         }
+        let poison = Poison { shard: self, gate: &pool.gate, word };
         // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
         let given = unsafe {
             pool.with_state(|st| {
@@ -196,6 +199,7 @@ impl Shard {
                 given
             })
         };
+        core::mem::forget(poison);
         if given {
             self.unlock_alone(pool, word.add_free(1));
         }
