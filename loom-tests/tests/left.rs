@@ -27,7 +27,7 @@ fn poll(w: &World) {
 /// A ring of one is full: a release and a cancel are posted, and the holder finds them.
 #[test]
 fn u1_what_is_posted_is_found() {
-    check_world("u1", 300, Bound::new(2, 3), &["waiter granted", "cancelled"], |ghost| {
+    check_world("u1", 300, Bound::new(1, 2), &["waiter granted", "cancelled"], |ghost| {
         let world = World::new(Spec { ring: 1, ..Spec::TWO }, ghost);
         let [first, _] = crowd(&world, 2);
         let held = world.hold();
