@@ -165,6 +165,7 @@ impl Shard {
         if word.has(PoolWord::CLOSED) || word.free() <= pool.gate.reserve(usize::from(sub.band)) {
             return false;
         }
+        let poison = Poison { shard: self, gate: &pool.gate, word };
         // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
         let taken = unsafe {
             pool.with_state(|st| {
@@ -176,6 +177,7 @@ impl Shard {
                 taken
             })
         };
+        core::mem::forget(poison);
         if taken {
             self.unlock_alone(pool, word.add_free(-1));
         }
@@ -195,6 +197,7 @@ impl Shard {
         if word.has(PoolWord::BLOCKED) {
             return false;
         }
+        let poison = Poison { shard: self, gate: &pool.gate, word };
         // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
         let given = unsafe {
             pool.with_state(|st| {
@@ -208,6 +211,7 @@ impl Shard {
                 given
             })
         };
+        core::mem::forget(poison);
         if given {
             self.unlock_alone(pool, word.add_free(1));
         }
