@@ -137,7 +137,7 @@ impl Shard {
     ) -> Self {
         let scheduler = SchedulerRing::new(u32::try_from(pools.len()).unwrap_or(u32::MAX));
         let is_orphaned = AtomicBool::new(false);
-        let slab = Slab::new(max_waiting);
+        let slab = Slab::shared_by(pools.len(), max_waiting);
         let (ceiling, peers) = (None, OnceLock::new());
         Self {
             pools,

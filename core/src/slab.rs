@@ -28,8 +28,12 @@ use crate::sync::planted;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 use crate::types::NONE;
 
-/// Indices a pool keeps at hand under LOCK; refilled and spilt in halves.
+/// Most indices a pool keeps at hand under LOCK; refilled and spilt in halves.
 pub const CACHE: usize = 64;
+
+/// All the caches of a shard together keep at most this part of its slab: what lies in one is missing
+/// elsewhere, to the other pools and to those who submit without LOCK.
+const CACHED_PART: usize = 16;
 
 /// Where a request is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,6 +251,8 @@ pub struct Slab {
     links: Box<[UnsafeCell<Link>]>,
     nodes: Box<[UrgentNode]>,
     free: FreeList,
+    /// Indices one pool may keep at hand.
+    cache: usize,
 }
 
 // SAFETY: entries and links are only touched by their owner (module page); ownership moves by the
@@ -256,8 +262,13 @@ unsafe impl Send for Slab {}
 unsafe impl Sync for Slab {}
 
 impl Slab {
-    /// Room for `capacity` requests. Allocates; nothing later does.
+    /// Room for `capacity` requests of one pool. Allocates; nothing later does.
     pub fn new(capacity: u32) -> Self {
+        Self::shared_by(1, capacity)
+    }
+
+    /// The same for this many pools.
+    pub fn shared_by(pools: usize, capacity: u32) -> Self {
         let entry = |_| Entry {
             state: AtomicU64::new(State::new(1, Phase::Free).0),
             waker: AtomicWaker::new(),
@@ -269,6 +280,7 @@ impl Slab {
             links: (0..capacity).map(link).collect(),
             nodes: (0..capacity).map(|_| UrgentNode::new()).collect(),
             free: FreeList::new(capacity),
+            cache: (capacity as usize / (CACHED_PART * pools.max(1))).min(CACHE),
         }
     }
 
@@ -350,7 +362,8 @@ impl Slab {
 
     #[cold]
     fn refill(&self, cache: &mut FreeCache) -> Option<u32> {
-        for _ in 0..CACHE / 2 {
+        // At least the one that is asked for.
+        for _ in 0..(self.cache / 2).max(1) {
             match self.free.pop() {
                 Some(idx) => cache.0.push(idx),
                 None => break,
@@ -377,15 +390,19 @@ impl Slab {
     #[inline]
     pub fn give_cached(&self, cache: &mut FreeCache, idx: u32) {
         self.end(idx);
-        if cache.0.is_full() {
+        if cache.0.len() >= self.cache {
             self.spill(cache);
         }
-        cache.0.push(idx);
+        if self.cache == 0 {
+            self.free.push(idx);
+        } else {
+            cache.0.push(idx);
+        }
     }
 
     #[cold]
     fn spill(&self, cache: &mut FreeCache) {
-        for idx in cache.0.drain(CACHE / 2..) {
+        for idx in cache.0.drain(self.cache / 2..) {
             self.free.push(idx);
         }
     }
