@@ -1,6 +1,7 @@
 //! A pool's handle: requests in, permits out.
 
 use core::ptr::NonNull;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::permit::{Admitted, Permit, Slot};
 use super::queue::QueueRef;
@@ -279,9 +280,11 @@ impl Pool {
         }
     }
 
-    /// Drops the waker of an entry its future still owns: a free entry must not keep a task alive.
+    /// Drops the waker of an entry its future still owns: a free entry must not keep a task alive. A panic
+    /// of that must not keep the entry.
     pub(super) fn forget_waker(&self, ticket: Ticket) {
-        drop(self.shard().slab().waker(ticket.idx).take());
+        let waker = self.shard().slab().waker(ticket.idx).take();
+        let _panicked = catch_unwind(AssertUnwindSafe(|| drop(waker)));
     }
 
     /// Whether this is a child of the process that made the engine.

@@ -70,7 +70,8 @@ impl Request {
     #[inline]
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.timeout_ns = if ns == Self::DEFAULT_TIMEOUT { u64::MAX } else { ns };
         self
     }
 

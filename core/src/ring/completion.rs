@@ -189,6 +189,12 @@ impl<T> CompletionRing<T> {
         }
     }
 
+    /// Places reserved or filled; stale at once. Wait-free; any thread.
+    pub fn reserved(&self) -> u64 {
+        // ORDERING: Relaxed; a statistic.
+        self.reserved.load(Ordering::Relaxed)
+    }
+
     /// Places there are.
     pub const fn capacity(&self) -> u64 {
         self.capacity

@@ -94,6 +94,11 @@ impl QueueCore {
         &self.rings
     }
 
+    /// Whether nobody holds a place: no outcome is in it or will come.
+    fn is_unreserved(&self) -> bool {
+        self.rings.iter().all(|ring| ring.reserved() == 0)
+    }
+
     /// The bell.
     pub fn bell(&self) -> &Doorbell {
         &self.bell
@@ -127,8 +132,9 @@ impl Queues {
         self.slots.get(slot)?.get()
     }
 
-    /// Claims a slot for a queue of `capacity` places per pool: one that was given back and has that
-    /// capacity, else a fresh one. `None`: all slots are used or have another capacity.
+    /// Claims a slot for a queue of `capacity` places per pool: one that was given back, has that capacity
+    /// and all its places, else a fresh one, else one whose places are still taken by requests that wait
+    /// for the queue that was there. `None`: all slots are used or have another capacity.
     pub fn claim(
         &self,
         pools: usize,
@@ -136,9 +142,12 @@ impl Queues {
         bell: impl FnOnce() -> Doorbell,
     ) -> Option<u32> {
         let fits = |slot: usize| self.slots[slot].get().map(|q| fits_capacity(q, capacity));
-        let reusable: Vec<usize> = (0..MAX_QUEUES).filter(|&s| fits(s) == Some(true)).collect();
+        let has_places =
+            |slot: &usize| self.slots[*slot].get().is_some_and(QueueCore::is_unreserved);
+        let reusable = (0..MAX_QUEUES).filter(|&s| fits(s) == Some(true));
+        let (whole, partly): (Vec<usize>, Vec<usize>) = reusable.partition(has_places);
         let fresh = (0..MAX_QUEUES).filter(|&s| fits(s).is_none());
-        let slot = reusable.into_iter().chain(fresh).find(|&slot| self.take(slot))?;
+        let slot = whole.into_iter().chain(fresh).chain(partly).find(|&slot| self.take(slot))?;
         self.slots[slot].get_or_init(|| QueueCore::new(pools, capacity, bell()));
         // ORDERING: Relaxed; a counter.
         Some(QueueName::pack(slot, self.made.fetch_add(1, Ordering::Relaxed)))

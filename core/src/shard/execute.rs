@@ -44,6 +44,13 @@ impl Shard {
 
     #[cold]
     fn submit_by_ring(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+        if submission.timeout_ns == 0 {
+            // Now or never: applied later it would always be too late, free slot or not.
+            return match self.try_admit(pool, submission) {
+                Answer::Rejected(Reason::WouldQueue) => Answer::Rejected(Reason::Deadline),
+                answer => answer,
+            };
+        }
         let ring = match submission.queue {
             NONE => None,
             name => {

@@ -6,6 +6,8 @@
 mod commands;
 mod decide;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrayvec::ArrayVec;
 
 use super::ceiling::Errands;
@@ -166,7 +168,10 @@ impl<'a> Session<'a> {
     #[inline(never)]
     fn deliver_all(&mut self, shard: &Shard) {
         for idx in self.notices.wakers.drain(..) {
-            shard.slab.waker(idx).wake();
+            // The host's code: its panic must not cost the others their wake, nor the caller his answer and
+            // with it a slot, nor the engine a thread. The panic hook has told it.
+            let wake = AssertUnwindSafe(|| shard.slab.waker(idx).wake());
+            let _panicked = catch_unwind(wake);
         }
         let mut bells = core::mem::take(&mut self.notices.bells);
         while bells != 0 {

@@ -184,10 +184,13 @@ impl Hold<'_, '_> {
     #[cold]
     pub(super) fn return_place(&mut self, name: u32) {
         let slot = QueueName::slot(name);
-        if self.st.open_queues[slot].name == name {
-            self.st.open_queues[slot].places += 1;
-        } else if let Some(queue) = self.shard.queues.get(slot) {
-            queue.ring(self.pool.engine_index()).unreserve(1);
+        let Some(queue) = self.shard.queues.get(slot) else { return };
+        let (ring, open) = (queue.ring(self.pool.engine_index()), &mut self.st.open_queues[slot]);
+        // At most a batch is kept: who submits without LOCK finds what lies in the ring only.
+        if open.name == name && u64::from(open.places) < ring.batch() {
+            open.places += 1;
+        } else {
+            ring.unreserve(1);
         }
     }
 
