@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ptr::NonNull;
 use std::sync::OnceLock;
 
 use crate::error::Reason;
@@ -35,18 +36,61 @@ impl QueueName {
     }
 }
 
-/// A completion queue as a pool's holder knows it.
+/// A completion queue as a pool's holder knows it: the way to its ring without the table of queues.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenQueue {
     /// The queue's name, or `NONE`: the slot is not open here.
     pub name: u32,
     /// Places reserved ahead, so that a queued submit needs no read-modify-write of its own.
     pub places: u32,
+    /// Absent while the slot is not open.
+    link: Option<QueueLink>,
+}
+
+/// A completion queue and a pool's ring in it, in the engine's table of queues, whose memory is only freed
+/// with the engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueLink {
+    queue: NonNull<QueueCore>,
+    ring: NonNull<CompletionRing<Record>>,
+}
+
+impl QueueLink {
+    /// The queue.
+    #[inline(always)]
+    pub(super) fn get(&self) -> &QueueCore {
+        // SAFETY: links are only used by calls into the engine that owns the table.
+        unsafe { self.queue.as_ref() }
+    }
+
+    #[inline(always)]
+    fn ring(&self) -> &CompletionRing<Record> {
+        // SAFETY: as in `get`.
+        unsafe { self.ring.as_ref() }
+    }
 }
 
 impl OpenQueue {
     /// Not open.
-    pub const NONE: Self = Self { name: NONE, places: 0 };
+    pub const NONE: Self = Self { name: NONE, places: 0, link: None };
+
+    /// Open under this name, for the pool at this index of the engine. `queue` is one of the engine's.
+    pub(super) fn new(name: u32, queue: &QueueCore, pool: usize) -> Self {
+        let link = QueueLink { queue: NonNull::from(queue), ring: NonNull::from(queue.ring(pool)) };
+        Self { name, places: 0, link: Some(link) }
+    }
+
+    /// The way to the queue.
+    #[inline(always)]
+    pub(super) const fn link(&self) -> Option<QueueLink> {
+        self.link
+    }
+
+    /// The pool's ring; `None`: that queue is not open here (any more).
+    #[inline(always)]
+    pub(super) fn ring_of(&self, name: u32) -> Option<&CompletionRing<Record>> {
+        if self.name == name { self.link.as_ref().map(QueueLink::ring) } else { None }
+    }
 }
 
 /// One outcome, 32 bytes, as it lies in a ring.
