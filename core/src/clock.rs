@@ -66,6 +66,12 @@ impl<'c> Now<'c> {
         Self { clock, read: Cell::new(Some(now_ns)) }
     }
 
+    /// Known unless 0.
+    #[inline(always)]
+    pub fn known(clock: &'c Clock, now_ns: u64) -> Self {
+        Self { clock, read: Cell::new((now_ns != 0).then_some(now_ns)) }
+    }
+
     /// The time of this turn, in nanoseconds.
     #[inline]
     pub fn ns(&self) -> u64 {

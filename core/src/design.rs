@@ -22,9 +22,9 @@
 //! | 1. a call is checked: process, pool, cost | `engine/pool.rs`, for futures `engine/admit.rs` |
 //! | 2. fast path: one compare-and-swap, no lock | `admit/word.rs`, called from `shard/execute.rs` |
 //! | 3. else LOCK is tried; without it the request gets a slab entry and its command goes on the ring | `shard/execute.rs`, `slab.rs`, `ring/command.rs` |
-//! | 4. a turn under LOCK: urgent list, ring, due deadlines, own command | `shard/turn.rs`, `shard/hold.rs`, `shard/hold/commands.rs` |
+//! | 4. a turn under LOCK: urgent list, ring, due deadlines, own command; if there is nothing but the own command, the quick turn | `shard/turn.rs`, `shard/hold.rs`, `shard/hold/commands.rs`; `shard/quick.rs` |
 //! | 5. who must wait goes into its band | `queue/bands.rs`, `queue/lanes.rs` |
-//! | 6. while a slot is free: which bands are open, which is next, who in it has room | `shard/hold/decide.rs` with `admit/gates.rs`, `select/band/`, `queue/bands.rs`, `admit/caps.rs` |
+//! | 6. while a slot is free: which bands are open, which is next, who in it has room | `shard/hold/decide.rs` and `shard/rules.rs`, with `admit/gates.rs`, `select/band/`, `queue/bands.rs`, `admit/caps.rs` |
 //! | 7. the outcome goes into the entry or the completion ring; unlock; wake | `shard/hold/decide.rs`, `ring/completion.rs`, `shard/turn.rs` |
 //! | 8. the permit is dropped: step 2 backwards, or a turn | `engine/permit.rs`, `shard/execute.rs` |
 //! | 9. work left over, deadlines | `shard.rs` (`poll`), `ring/scheduler.rs`, `engine/driver.rs`, `notify/` |
@@ -98,7 +98,8 @@
 //! | when a band is gated | `admit/ceiling.rs` (shapes), `admit/gates.rs` (slot counts) | vectors of holdback, tests beside them |
 //! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
 //! | order among flows | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |
-//! | a step of the lock protocol | `admit/word.rs`, `shard/turn.rs`, `shard/execute.rs` | `loom-tests`, each with its planted bug |
+//! | a step of the lock protocol | `admit/word.rs`, `shard/turn.rs`, `shard/quick.rs`, `shard/execute.rs` | `loom-tests`, each with its planted bug |
+//! | what a grant, a release or an enqueue does to a pool | `shard/rules.rs`, for both kinds of turn | `tests/model.rs` |
 //! | the engine ceiling | `shard/ceiling.rs` | `tests/ceiling.rs` |
 //! | how a thread sleeps and is woken | `notify/parker/`, `notify/doorbell.rs`; who sleeps: `engine/driver.rs` | `tests/drivers.rs`, loom models of the bell |
 //! | a configuration key | `config/load/keys.rs`, one table for loader, schema and CONFIG.md | `config/load/tests` |
@@ -183,10 +184,11 @@
 //! next, so that a replay, a test and production agree to the last grant.
 //!
 //! ## Turns with nothing else to do are shorter
-//! A call that takes LOCK and finds nobody waiting, no command and nothing urgent needs none of a turn but its own
-//! command and the unlock (`Shard::admit_alone`, `Shard::release_alone`). They are the same steps with the empty ones
-//! left out, fence and second look included.
-//! *Rejected:* one code path for all: the empty steps were half of the time of an admit with limits.
+//! A call that takes LOCK and finds no command, nothing urgent and nothing due needs none of a turn but its own command,
+//! at most one decision, and the unlock (`shard/quick.rs`). The rules it applies are those of the general turn
+//! (`shard/rules.rs`), fence and second look included; what is out of the ordinary goes to the general turn.
+//! *Rejected:* one code path for all: the empty steps were half of the time of an admit with limits. A second copy of the
+//! rules: the two would drift apart.
 //!
 //! ## Places in a completion ring are reserved in batches
 //! A queued submit must have a place for its outcome. The holder reserves a batch of places with one read-modify-write

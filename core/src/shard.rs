@@ -31,6 +31,8 @@ pub mod completions;
 pub mod execute;
 pub mod hold;
 pub mod pool;
+mod quick;
+mod rules;
 pub mod turn;
 mod view;
 

@@ -18,7 +18,6 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use arrayvec::ArrayVec;
 use atomic_waker::AtomicWaker;
 
 use crate::error::Reason;
@@ -236,8 +235,11 @@ impl LinkTable<'_> {
     /// The caller owns the entry (module page).
     #[inline(always)]
     pub unsafe fn with<R>(self, idx: u32, f: impl FnOnce(&mut Link) -> R) -> R {
+        debug_assert!((idx as usize) < self.0.len(), "an index of this slab");
+        // SAFETY: the caller owns the entry, so its index came out of the free list; there are as many links.
+        let link = unsafe { self.0.get_unchecked(idx as usize) };
         // SAFETY: the caller owns the entry, so nobody else has a reference to its link.
-        self.0[idx as usize].with_mut(|link| f(unsafe { &mut *link }))
+        link.with_mut(|link| f(unsafe { &mut *link }))
     }
 }
 
@@ -288,15 +290,13 @@ impl Slab {
     /// Changes the state. Owner of the entry only.
     #[inline]
     pub fn set_state(&self, idx: u32, state: State) {
-        // ORDERING: Release pairs with `state`; a plain store, since an entry has one owner at a time.
-        self.entries[idx as usize].state.store(state.0, Ordering::Release);
+        self.entries[idx as usize].set_state(state);
     }
 
     /// The state as its owner knows it. Owner of the entry only.
     #[inline]
     pub fn own_state(&self, idx: u32) -> State {
-        // ORDERING: Relaxed; the owner wrote it, or acquired it together with the ownership.
-        State(self.entries[idx as usize].state.load(Ordering::Relaxed))
+        self.entries[idx as usize].own_state()
     }
 
     /// The entry's waker.
@@ -309,15 +309,29 @@ impl Slab {
         &self.nodes[idx as usize]
     }
 
+    /// The entry of an index the caller owns, without a bounds check.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the entry (module page): the index came out of this slab.
+    #[inline(always)]
+    pub unsafe fn owned(&self, idx: u32) -> &Entry {
+        debug_assert!((idx as usize) < self.entries.len(), "an index of this slab");
+        // SAFETY: the free list gives out only indices below the length, and the caller got it there.
+        unsafe { self.entries.get_unchecked(idx as usize) }
+    }
+
     /// Runs `f` on the body.
     ///
     /// # Safety
     ///
     /// The caller owns the entry (module page).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn with_body<R>(&self, idx: u32, f: impl FnOnce(&mut Body) -> R) -> R {
+        // SAFETY: the caller owns the entry.
+        let entry = unsafe { self.owned(idx) };
         // SAFETY: the caller owns the entry, so nobody else has a reference to its body.
-        self.entries[idx as usize].body.with_mut(|body| f(unsafe { &mut *body }))
+        entry.body.with_mut(|body| f(unsafe { &mut *body }))
     }
 
     /// The links.
@@ -335,11 +349,17 @@ impl Slab {
     /// Takes a free index from the pool's cache, refilled from the shared list. Holder of LOCK only.
     #[inline]
     pub fn take_cached(&self, cache: &mut FreeCache) -> Option<(u32, u32)> {
-        let idx = match cache.free.pop() {
-            Some(idx) => idx,
-            None => self.refill(cache)?,
-        };
+        let idx = self.take_raw(cache)?;
         Some((idx, self.start(idx)))
+    }
+
+    /// The first half of [`take_cached`](Self::take_cached): the index alone, its phase still Free.
+    #[inline(always)]
+    pub fn take_raw(&self, cache: &mut FreeCache) -> Option<u32> {
+        match cache.pop() {
+            Some(idx) => Some(idx),
+            None => self.refill(cache),
+        }
     }
 
     #[inline]
@@ -353,66 +373,115 @@ impl Slab {
     fn refill(&self, cache: &mut FreeCache) -> Option<u32> {
         for _ in 0..(cache.limit / 2).max(1) {
             match self.free.pop() {
-                Some(idx) => cache.free.push(idx),
+                Some(idx) => cache.push(idx),
                 None => break,
             }
         }
-        cache.free.pop()
-    }
-
-    /// Ends a life: the next one has another generation, so every command and ticket of this one is stale.
-    #[inline]
-    fn end(&self, idx: u32) {
-        let generation = self.own_state(idx).generation();
-        let next = if planted!("m09") { generation } else { generation.wrapping_add(1) };
-        self.set_state(idx, State::new(next, Phase::Free));
+        cache.pop()
     }
 
     /// Gives an index back to the shared list. Owner only.
     pub fn give(&self, idx: u32) {
-        self.end(idx);
+        self.entries[idx as usize].end();
         self.free.push(idx);
     }
 
     /// Gives an index back to the pool's cache. Holder of LOCK only, and owner of the entry.
     #[inline]
     pub fn give_cached(&self, cache: &mut FreeCache, idx: u32) {
-        self.end(idx);
-        if cache.free.len() < cache.limit {
-            cache.free.push(idx);
+        self.entries[idx as usize].end();
+        self.keep(cache, idx);
+    }
+
+    /// The second half of [`give_cached`](Self::give_cached), after [`Entry::end`].
+    #[inline(always)]
+    pub fn keep(&self, cache: &mut FreeCache, idx: u32) {
+        if cache.len < cache.limit {
+            cache.push(idx);
         } else {
             self.spill(cache, idx);
         }
     }
 
     #[cold]
+    #[inline(never)]
     fn spill(&self, cache: &mut FreeCache, idx: u32) {
-        for idx in cache.free.drain(cache.limit / 2..) {
-            self.free.push(idx);
+        for _ in cache.limit / 2..cache.limit {
+            if let Some(idx) = cache.pop() {
+                self.free.push(idx);
+            }
         }
         self.free.push(idx);
     }
 }
 
+impl Entry {
+    /// The state as its owner knows it. Owner of the entry only.
+    #[inline(always)]
+    pub fn own_state(&self) -> State {
+        // ORDERING: Relaxed; the owner wrote it, or acquired it together with the ownership.
+        State(self.state.load(Ordering::Relaxed))
+    }
+
+    /// Changes the state. Owner of the entry only.
+    #[inline(always)]
+    pub fn set_state(&self, state: State) {
+        // ORDERING: Release pairs with `Slab::state`; a plain store, since an entry has one owner at a time.
+        self.state.store(state.0, Ordering::Release);
+    }
+
+    /// Ends a life: the next one has another generation, so every command and ticket of this one is stale.
+    /// Returns the generation that ended. Owner of the entry only.
+    #[inline(always)]
+    pub fn end(&self) -> u32 {
+        let generation = self.own_state().generation();
+        let next = if planted!("m09") { generation } else { generation.wrapping_add(1) };
+        self.set_state(State::new(next, Phase::Free));
+        generation
+    }
+}
+
 /// Free indices a pool keeps in plain memory, so that the path needs neither the shared list nor a
-/// thread-local.
+/// thread-local. A stack; a plain array, so that a push or a pop is two stores.
 #[derive(Debug)]
 pub struct FreeCache {
-    free: ArrayVec<u32, CACHE>,
-    limit: usize,
+    len: u32,
+    limit: u32,
+    indices: [u32; CACHE],
 }
 
 impl FreeCache {
     /// Sets how many it may keep from others, at most [`CACHE`]: callers without LOCK and other pools take
     /// from the shared list alone, so what caches keep is missing there.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit.min(CACHE);
+    #[allow(clippy::cast_possible_truncation, reason = "at most CACHE")]
+    pub const fn set_limit(&mut self, limit: usize) {
+        self.limit = if limit < CACHE { limit } else { CACHE } as u32;
+    }
+
+    /// Takes the index last given back.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        self.len -= 1;
+        Some(self.indices[self.len as usize % CACHE])
+    }
+
+    /// The caller saw that it is not full.
+    #[inline(always)]
+    fn push(&mut self, idx: u32) {
+        debug_assert!((self.len as usize) < CACHE, "spilt before it is full");
+        self.indices[self.len as usize % CACHE] = idx;
+        self.len += 1;
     }
 }
 
 impl Default for FreeCache {
     /// Empty, of the full size.
     fn default() -> Self {
-        Self { free: ArrayVec::new(), limit: CACHE }
+        let mut empty = Self { len: 0, limit: 0, indices: [NONE; CACHE] };
+        empty.set_limit(CACHE);
+        empty
     }
 }

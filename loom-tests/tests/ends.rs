@@ -32,7 +32,7 @@ fn c1_an_abandoned_grant_goes_to_the_next() {
 #[test]
 fn m08_cancel_expiry_and_grant_have_one_winner() {
     let witnesses = &["cancelled", "expired", "granted"];
-    check_world("m08", 300, Bound::new(2, 3), witnesses, |ghost| {
+    check_world("m08", 300, Bound::new(1, 2), witnesses, |ghost| {
         let world = World::new(Spec { ring: 4, ..Spec::ONE }, ghost);
         assert_eq!(world.submit(HIGH), Got::Slot);
         let ticket = waits(world.submit_until(1_000_000));
@@ -169,7 +169,7 @@ fn closed_nobody_is_admitted_after_a_drain() {
 #[test]
 fn closed_a_shutdown_ends_every_wait() {
     let witnesses = &["evicted", "granted before"];
-    check_world("shutdown", 300, Bound::new(2, 3), witnesses, |ghost| {
+    check_world("shutdown", 300, Bound::new(1, 2), witnesses, |ghost| {
         let world = World::new(Spec { ring: 4, ..Spec::ONE }, ghost);
         assert_eq!(world.submit(HIGH), Got::Slot);
         let first = waits(world.submit(HIGH));

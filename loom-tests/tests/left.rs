@@ -27,7 +27,7 @@ fn poll(w: &World) {
 /// A ring of one is full: a release and a cancel are posted, and the holder finds them.
 #[test]
 fn u1_what_is_posted_is_found() {
-    check_world("u1", 300, Bound::new(2, 3), &["waiter granted", "cancelled"], |ghost| {
+    check_world("u1", 300, Bound::new(1, 2), &["waiter granted", "cancelled"], |ghost| {
         let world = World::new(Spec { ring: 1, ..Spec::TWO }, ghost);
         let [first, _] = crowd(&world, 2);
         let held = world.hold();
@@ -71,7 +71,7 @@ fn u2_a_node_posted_again_keeps_the_chain() {
 /// The ring is full: a submit is refused and leaves nothing behind, a release is not.
 #[test]
 fn u3_a_full_ring_refuses_submits_only() {
-    check_world("u3", 200, Bound::new(2, 3), &["busy", "waiter granted"], |ghost| {
+    check_world("u3", 200, Bound::new(1, 2), &["busy", "waiter granted"], |ghost| {
         let world = World::new(Spec { ring: 1, ..Spec::TWO }, ghost);
         let [_] = crowd(&world, 2);
         let held = world.hold();

@@ -25,11 +25,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     machine::pin(0);
-    // Short on purpose: some fifty measurements have to fit into a few minutes. The medians of back-to-back
+    // Short on purpose: some forty measurements have to fit into two minutes. The medians of back-to-back
     // loops settle within 1 % in this time.
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_millis(900))
+        .measurement_time(Duration::from_secs(2))
         .sample_size(30)
         .nresamples(2_000)
         .without_plots()

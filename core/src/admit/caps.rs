@@ -4,8 +4,12 @@
 //! row counts what all its keys run. Both are taken together or not at all, since nobody else looks.
 #![forbid(unsafe_code)]
 
+use alloc::{boxed::Box, vec::Vec};
+
 use crate::types::NONE;
-use crate::types::chunked::Chunked;
+
+/// Rows in one allocation: adding one copies none of the others.
+const CHUNK_ROWS: usize = 1024;
 
 /// "No cap".
 pub const UNCAPPED: u32 = u32::MAX;
@@ -57,6 +61,62 @@ pub struct TenantRow {
 struct Row {
     flow: FlowRow,
     tenant: TenantRow,
+    /// The key's cap or its tenant's is 0.
+    refuses: bool,
+}
+
+const _: () = assert!(size_of::<Row>() == 64);
+
+impl Row {
+    const EMPTY: Self = Self {
+        flow: FlowRow { served: 0, tenant: NONE, running: 0, cap: UNCAPPED, weight: 0 },
+        tenant: TenantRow { served: 0, running: 0, cap: UNCAPPED, weight: 0, group: 0 },
+        refuses: false,
+    };
+}
+
+impl FlowRow {
+    #[inline(always)]
+    const fn is_full(&self) -> bool {
+        self.running >= self.cap
+    }
+
+    #[inline(always)]
+    const fn count(&mut self, cost: u32) {
+        self.running += 1;
+        self.served = self.served.saturating_add(cost as u64);
+    }
+
+    /// Whether it was full and is not any more.
+    #[inline(always)]
+    const fn give(&mut self, count: u32) -> bool {
+        debug_assert!(self.running >= count, "released more than ran");
+        let was_full = self.is_full();
+        self.running = self.running.saturating_sub(count);
+        was_full && !self.is_full()
+    }
+}
+
+impl TenantRow {
+    #[inline(always)]
+    const fn is_full(&self) -> bool {
+        self.running >= self.cap
+    }
+
+    #[inline(always)]
+    const fn count(&mut self, cost: u32) {
+        self.running += 1;
+        self.served = self.served.saturating_add(cost as u64);
+    }
+
+    /// Whether it was full and is not any more.
+    #[inline(always)]
+    const fn give(&mut self, count: u32) -> bool {
+        debug_assert!(self.running >= count, "released more than ran");
+        let was_full = self.is_full();
+        self.running = self.running.saturating_sub(count);
+        was_full && !self.is_full()
+    }
 }
 
 /// What came free with a release: whose waiters may run again.
@@ -68,48 +128,71 @@ pub struct Freed {
     pub tenant: bool,
 }
 
-/// The rows of one pool, in chunks: adding one copies none of the others.
+/// The rows of one pool.
 #[derive(Debug)]
 pub struct Caps {
-    rows: Chunked<Row>,
+    chunks: Vec<Box<[Row; CHUNK_ROWS]>>,
     count: u32,
 }
 
 impl Caps {
     /// No rows yet, at most `max_flows` later.
     pub fn new(max_flows: u32) -> Self {
-        let flow = FlowRow { served: 0, tenant: NONE, running: 0, cap: UNCAPPED, weight: 0 };
-        let tenant = TenantRow { served: 0, running: 0, cap: UNCAPPED, weight: 0, group: 0 };
-        Self { rows: Chunked::new(max_flows, 1, Row { flow, tenant }), count: 0 }
+        let chunks = (max_flows as usize).div_ceil(CHUNK_ROWS);
+        Self { chunks: Vec::with_capacity(chunks), count: 0 }
     }
 
     /// Adds a flow of a tenant that has one already, by its index; returns the flow's. Interning only:
     /// allocates once per 1,024 rows.
     pub fn add_flow(&mut self, tenant: u32, cap: u32, weight: u32) -> u32 {
-        let index = self.count;
-        self.rows.ensure(index);
-        self.rows.get_mut(index, 0).flow = FlowRow { served: 0, tenant, running: 0, cap, weight };
-        self.count += 1;
-        index
+        let tenant_refuses = self.tenant(tenant).is_some_and(|row| row.cap == 0);
+        let flow = FlowRow { served: 0, tenant, running: 0, cap, weight };
+        self.add(Row { flow, refuses: cap == 0 || tenant_refuses, ..Row::EMPTY })
     }
 
     /// Adds a tenant with its first flow; both have the index returned. Interning only.
     pub fn add_tenant(&mut self, tenant: TenantRow, cap: u32, weight: u32) -> u32 {
-        let index = self.add_flow(self.count, cap, weight);
-        self.rows.get_mut(index, 0).tenant = tenant;
+        let flow = FlowRow { served: 0, tenant: self.count, running: 0, cap, weight };
+        self.add(Row { flow, tenant, refuses: cap == 0 || tenant.cap == 0 })
+    }
+
+    fn add(&mut self, row: Row) -> u32 {
+        let index = self.count;
+        if index as usize / CHUNK_ROWS == self.chunks.len() {
+            let empty = alloc::vec![Row::EMPTY; CHUNK_ROWS].into_boxed_slice();
+            // The length is that of the array, so this always succeeds.
+            self.chunks.extend(empty.try_into().ok());
+        }
+        if let Some(place) = self.row_mut(index) {
+            *place = row;
+        }
+        self.count += 1;
         index
+    }
+
+    /// The row of a flow; none for the anonymous one.
+    #[inline(always)]
+    fn row(&self, flow: u32) -> Option<&Row> {
+        let chunk = self.chunks.get(flow as usize / CHUNK_ROWS)?;
+        Some(&chunk[flow as usize % CHUNK_ROWS])
+    }
+
+    #[inline(always)]
+    fn row_mut(&mut self, flow: u32) -> Option<&mut Row> {
+        let chunk = self.chunks.get_mut(flow as usize / CHUNK_ROWS)?;
+        Some(&mut chunk[flow as usize % CHUNK_ROWS])
     }
 
     /// The row of a flow.
     #[inline(always)]
     pub fn flow(&self, flow: u32) -> Option<&FlowRow> {
-        (flow < self.count).then(|| &self.rows.get(flow, 0).flow)
+        self.row(flow).map(|row| &row.flow)
     }
 
     /// The row of a tenant.
     #[inline(always)]
     pub fn tenant(&self, tenant: u32) -> Option<&TenantRow> {
-        (tenant < self.count).then(|| &self.rows.get(tenant, 0).tenant)
+        self.row(tenant).map(|row| &row.tenant)
     }
 
     /// The tenant of a flow, [`NONE`] for the anonymous flow.
@@ -119,82 +202,97 @@ impl Caps {
     }
 
     /// Whether one more request of the flow may run.
-    #[inline]
+    #[inline(always)]
     pub fn room(&self, flow: u32) -> Room {
-        let Some(row) = self.flow(flow) else { return Room::Yes };
-        if row.running >= row.cap {
+        let Some(row) = self.row(flow) else { return Room::Yes };
+        if row.flow.is_full() {
             return Room::FlowFull;
         }
-        match self.tenant(row.tenant) {
-            Some(tenant) if tenant.running >= tenant.cap => Room::TenantFull,
-            _ => Room::Yes,
-        }
+        let home = row.flow.tenant;
+        let tenant = if home == flow { Some(&row.tenant) } else { self.tenant(home) };
+        if tenant.is_some_and(TenantRow::is_full) { Room::TenantFull } else { Room::Yes }
     }
 
     /// Whether the flow can never run: its key or tenant has a cap of 0.
-    #[inline]
+    #[inline(always)]
     pub fn refuses(&self, flow: u32) -> bool {
-        self.flow(flow)
-            .is_some_and(|row| row.cap == 0 || self.tenant(row.tenant).is_some_and(|t| t.cap == 0))
+        self.row(flow).is_some_and(|row| row.refuses)
     }
 
     /// Takes one of each and charges the cost if both have room.
     #[inline(always)]
     pub fn try_take(&mut self, flow: u32, cost: u32) -> bool {
-        if flow >= self.count {
-            return true;
+        let Some(row) = self.row_mut(flow) else { return true };
+        if row.flow.is_full() {
+            return false;
         }
-        let &FlowRow { tenant, running, cap, .. } = &self.rows.get(flow, 0).flow;
-        let counted = &mut self.rows.get_mut(tenant, 0).tenant;
-        let has_room = running < cap && counted.running < counted.cap;
-        if has_room {
-            counted.running += 1;
-            counted.served = counted.served.saturating_add(u64::from(cost));
-            let row = &mut self.rows.get_mut(flow, 0).flow;
-            row.running += 1;
-            row.served = row.served.saturating_add(u64::from(cost));
+        let home = row.flow.tenant;
+        if home != flow {
+            return self.try_take_apart(flow, home, cost);
         }
-        has_room
+        if row.tenant.is_full() {
+            return false;
+        }
+        row.tenant.count(cost);
+        row.flow.count(cost);
+        true
+    }
+
+    /// [`try_take`](Self::try_take) if the tenant is counted in another row.
+    #[inline(never)]
+    fn try_take_apart(&mut self, flow: u32, home: u32, cost: u32) -> bool {
+        if let Some(Row { tenant, .. }) = self.row_mut(home) {
+            if tenant.is_full() {
+                return false;
+            }
+            tenant.count(cost);
+        }
+        if let Some(row) = self.row_mut(flow) {
+            row.flow.count(cost);
+        }
+        true
     }
 
     /// Takes one of each and charges the cost. The caller has seen [`Room::Yes`].
     #[inline(always)]
     pub fn take(&mut self, flow: u32, cost: u32) {
-        let has_room = self.try_take(flow, cost);
-        debug_assert!(has_room, "cap exceeded");
+        debug_assert!(self.room(flow) == Room::Yes, "cap exceeded");
+        let Some(row) = self.row_mut(flow) else { return };
+        row.flow.count(cost);
+        let home = row.flow.tenant;
+        if home == flow {
+            row.tenant.count(cost);
+        } else if let Some(Row { tenant, .. }) = self.row_mut(home) {
+            tenant.count(cost);
+        }
     }
 
     /// Gives `count` of each back.
     #[inline(always)]
     pub fn give(&mut self, flow: u32, count: u32) -> Freed {
-        if flow >= self.count {
-            return Freed::default();
-        }
-        let row = &mut self.rows.get_mut(flow, 0).flow;
-        debug_assert!(row.running >= count, "released more than ran");
-        let was_full = row.running >= row.cap;
-        row.running = row.running.saturating_sub(count);
-        let (has_room, home) = (row.running < row.cap, row.tenant);
-        let tenant = &mut self.rows.get_mut(home, 0).tenant;
-        debug_assert!(tenant.running >= count, "released more than ran");
-        let tenant_was_full = tenant.running >= tenant.cap;
-        tenant.running = tenant.running.saturating_sub(count);
-        Freed { flow: was_full && has_room, tenant: tenant_was_full && tenant.running < tenant.cap }
+        let Some(row) = self.row_mut(flow) else { return Freed::default() };
+        let freed = row.flow.give(count);
+        let home = row.flow.tenant;
+        let tenant = if home == flow {
+            row.tenant.give(count)
+        } else {
+            self.row_mut(home).is_some_and(|row| row.tenant.give(count))
+        };
+        Freed { flow: freed, tenant }
     }
 
     /// Corrects the charge from the estimate to what was really used.
+    #[inline(never)]
     pub fn settle(&mut self, flow: u32, charged: u32, actual: u32) {
-        if flow >= self.count {
-            return;
-        }
         let correct = |served: u64| {
             served.saturating_sub(u64::from(charged)).saturating_add(u64::from(actual))
         };
-        let row = &mut self.rows.get_mut(flow, 0).flow;
-        row.served = correct(row.served);
-        let home = row.tenant;
-        let tenant = &mut self.rows.get_mut(home, 0).tenant;
-        tenant.served = correct(tenant.served);
+        let Some(row) = self.row_mut(flow) else { return };
+        row.flow.served = correct(row.flow.served);
+        let home = row.flow.tenant;
+        if let Some(Row { tenant, .. }) = self.row_mut(home) {
+            tenant.served = correct(tenant.served);
+        }
     }
 }
 

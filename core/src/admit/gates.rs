@@ -19,8 +19,10 @@ pub struct BandGates {
     limits: [u32; MAX_BANDS],
     /// The saturation the host set, as what it means: open bands, side of the thresholds.
     gauge: Option<(BandMask, Reading)>,
-    /// How many bands were open at the last look.
-    open: usize,
+    /// The last look: these bands are open while `open_from <= running < open_from + open_for`.
+    open: BandMask,
+    open_from: u32,
+    open_for: u32,
     /// WFQ thresholds; absent: strict.
     thresholds: Option<(Thresholds, ThresholdSlots)>,
 }
@@ -42,8 +44,15 @@ impl BandGates {
                 Some((thresholds, thresholds.limits(slots)))
             }
         };
-        let mut gates =
-            Self { ceilings: swept, limits: [0; MAX_BANDS], gauge: None, open: 0, thresholds };
+        let mut gates = Self {
+            ceilings: swept,
+            limits: [0; MAX_BANDS],
+            gauge: None,
+            open: 0,
+            open_from: 0,
+            open_for: 0,
+            thresholds,
+        };
         gates.resize(slots);
         gates
     }
@@ -61,6 +70,7 @@ impl BandGates {
         if let Some((thresholds, counts)) = &mut self.thresholds {
             *counts = thresholds.limits(slots);
         }
+        self.open_for = 0;
     }
 
     /// From now on gates and mode follow this saturation; `None`: running / capacity again.
@@ -69,26 +79,32 @@ impl BandGates {
             let reading = self.thresholds.map(|(thresholds, _)| thresholds.reading(saturation));
             (eligible(saturation, &self.ceilings), reading.unwrap_or_default())
         });
+        self.open_for = 0;
     }
 
-    /// Bands that are not gated while `running` requests run. Limits never rise as priority falls, so the
-    /// open bands are the first ones; how many is followed from the last answer, since `running` moves by
-    /// one.
+    /// Bands that are not gated while `running` requests run: the last answer, while it holds.
     #[inline(always)]
     pub fn eligible(&mut self, running: u32) -> BandMask {
+        if running.wrapping_sub(self.open_from) >= self.open_for {
+            self.look(running);
+        }
+        self.open
+    }
+
+    /// Limits never rise as priority falls, so the open bands are the first ones, and they stay open from
+    /// the limit of the next below to the limit of their last.
+    #[inline(never)]
+    fn look(&mut self, running: u32) {
         if let Some((open, _)) = self.gauge {
-            return open;
+            (self.open, self.open_from, self.open_for) = (open, 0, u32::MAX);
+            return;
         }
-        let bands = self.ceilings.len();
-        let mut open = self.open;
-        while open < bands && running < self.limits[open % MAX_BANDS] {
-            open += 1;
-        }
-        while open > 0 && running >= self.limits[(open - 1) % MAX_BANDS] {
-            open -= 1;
-        }
-        self.open = open;
-        first_bands(open)
+        let limits = &self.limits[..self.ceilings.len()];
+        let open = limits.partition_point(|&limit| running < limit);
+        let until = if open == 0 { u32::MAX } else { limits[open - 1] };
+        self.open = first_bands(open);
+        self.open_from = limits.get(open).copied().unwrap_or(0);
+        self.open_for = until - self.open_from;
     }
 
     /// Which side of the WFQ thresholds the pool is on, `running` counted after the dispatch.

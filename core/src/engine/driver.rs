@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 use std::io;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, current};
 
 use super::EngineCore;
 use crate::notify::wait::block_on_until;
@@ -69,7 +69,9 @@ impl Threads {
         for sleeper in &core.sleepers {
             sleeper.bell.ring();
         }
-        for thread in self.0.drain(..) {
+        let here = current().id();
+        // The engine may be dropped by a waker on one of these threads; that one ends by itself.
+        for thread in self.0.drain(..).filter(|thread| thread.thread().id() != here) {
             // A panicked thread is a poisoned pool already; there is nothing to add.
             let _panicked = thread.join();
         }

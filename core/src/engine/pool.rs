@@ -1,6 +1,7 @@
 //! A pool's handle: requests in, permits out.
 
 use core::ptr::NonNull;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::permit::{Admitted, Permit, Slot};
 use super::queue::QueueRef;
@@ -8,6 +9,7 @@ use super::request::{Band, Flow, Request, Ticket};
 use super::{Admit, EngineCore, PoolMeta};
 use crate::admit::word::PoolWord;
 use crate::error::Reason;
+use crate::notify::fork::fork_generation;
 use crate::notify::wait::block_on_until;
 use crate::shard::Shard;
 use crate::shard::cold::PoolView;
@@ -25,6 +27,10 @@ pub struct Pool {
     core: NonNull<PoolCore>,
     /// Number in the process.
     id: u32,
+    /// The engine's, beside the pointers: the check of every call then reads one line less.
+    fork_generation: u32,
+    /// What [`Request::pools`] must be.
+    ids: u64,
 }
 
 // SAFETY: the pointers lead into `engine`, which the handle keeps alive and which is Sync.
@@ -60,12 +66,21 @@ impl Pool {
     pub(super) fn new(engine: &Arc<EngineCore>, id: usize) -> Self {
         let meta = &engine.pools[id];
         let shard = &engine.shards[meta.shard];
+        let id = engine.first.wrapping_add(u32::try_from(id).unwrap_or(u32::MAX));
         Self {
             engine: Arc::clone(engine),
             shard: NonNull::from(shard),
             core: NonNull::from(&shard.pools()[meta.index]),
-            id: engine.first.wrapping_add(u32::try_from(id).unwrap_or(u32::MAX)),
+            id,
+            fork_generation: engine.fork_generation,
+            ids: Request::pools_of(id, id),
         }
+    }
+
+    /// Whether this process is a child of the one that made the engine: one relaxed load.
+    #[inline(always)]
+    pub(super) fn is_forked(&self) -> bool {
+        self.fork_generation != fork_generation()
     }
 
     #[inline(always)]
@@ -116,7 +131,7 @@ impl Pool {
     ///
     /// [`Reason::FlowTableFull`], [`Reason::Forked`], [`Reason::Poisoned`].
     pub fn flow(&self, group: &str, tenant: &str, key: &str) -> Result<Flow, Reason> {
-        if self.engine.is_forked() {
+        if self.is_forked() {
             return Err(Reason::Forked);
         }
         let mut is_new = false;
@@ -132,30 +147,35 @@ impl Pool {
 
     /// What every call checks first: the process, the pool of band and flow, the cost.
     #[inline(always)]
-    fn submission(&self, request: &Request) -> Result<Submission, Reason> {
-        if self.engine.is_forked() {
+    fn check(&self, request: &Request) -> Result<(), Reason> {
+        if self.is_forked() {
             return Err(Reason::Forked);
         }
-        if request.pool != self.id || request.flow_pool != self.id {
+        if request.pools() != self.ids {
             return Err(Self::foreign(self.id, request));
         }
         // One comparison for 0 and for too much.
         if request.cost.wrapping_sub(1) >= self.core().max_cost() {
             return Err(Reason::TooLarge);
         }
-        let timeout_ns = if request.timeout_ns == Request::DEFAULT_TIMEOUT {
-            self.engine.admission_timeout_ns
-        } else {
-            request.timeout_ns
+        Ok(())
+    }
+
+    /// The fast path: one step on the pool's word, for who has no flow.
+    #[inline(always)]
+    fn admit_fast(&self, request: &Request) -> bool {
+        request.flow == NONE && self.shard().admit_fast(self.core(), request.band)
+    }
+
+    /// What the locked path needs to know of a checked request.
+    #[inline(always)]
+    fn submission(&self, request: &Request, queue: u32, tag: u64) -> Submission {
+        let timeout_ns = match request.timeout_ns {
+            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns,
+            own => own,
         };
-        Ok(Submission {
-            band: request.band,
-            flow: request.flow,
-            cost: request.cost,
-            timeout_ns,
-            queue: NONE,
-            tag: 0,
-        })
+        let Request { band, flow, cost, .. } = *request;
+        Submission { band, flow, cost, timeout_ns, queue, tag }
     }
 
     #[cold]
@@ -174,9 +194,14 @@ impl Pool {
         if planted!("m15") && self.core().gate.peek().has(PoolWord::CLOSED) {
             core::mem::forget(Arc::clone(&self.engine));
         }
-        if !self.engine.is_forked() {
-            self.shard().release(self.core(), slot.flow, slot.charged, slot.actual);
+        if !self.is_forked() && (slot.flow != NONE || !self.core().gate.release()) {
+            self.give_back_locked(slot);
         }
+    }
+
+    #[inline(never)]
+    fn give_back_locked(&self, slot: &Slot) {
+        self.shard().release_locked(self.core(), slot.flow, slot.charged, slot.actual);
     }
 
     /// A permit now, or the reason why not. Queues nothing. Lock-free; about 10 ns without a flow, 25
@@ -188,9 +213,18 @@ impl Pool {
     /// [`Pool::submit`].
     #[inline(always)]
     pub fn try_admit(&self, request: &Request) -> Result<Permit<'_>, Reason> {
-        let submission = self.submission(request)?;
-        match self.shard().try_admit(self.core(), &submission) {
-            Answer::Granted => Ok(self.permit(request.flow, request.cost, Admitted::Fast)),
+        self.check(request)?;
+        if !self.admit_fast(request) {
+            self.try_locked(request)?;
+        }
+        Ok(self.permit(request.flow, request.cost, Admitted::Fast))
+    }
+
+    #[inline(never)]
+    fn try_locked(&self, request: &Request) -> Result<(), Reason> {
+        let submission = self.submission(request, NONE, 0);
+        match self.shard().try_locked(self.core(), &submission) {
+            Answer::Granted => Ok(()),
             Answer::Rejected(reason) => Err(reason),
             _ => Err(Reason::WouldQueue),
         }
@@ -239,29 +273,30 @@ impl Pool {
         queue: impl Into<QueueRef<'q>>,
         tag: u64,
     ) -> Result<Submitted<'_>, Reason> {
-        let mut submission = self.submission(request)?;
+        self.check(request)?;
         let queue = queue.into();
         if queue.engine() != self.engine.first {
             return Err(Reason::UnknownPool);
         }
-        submission.queue = queue.name();
-        submission.tag = tag;
-        match self.shard().submit(self.core(), &submission) {
-            Answer::Queued { idx, generation } => {
-                Ok(Submitted::Queued(Ticket { pool: self.id, idx, generation }))
-            }
-            Answer::Granted => {
-                Ok(Submitted::Granted(self.permit(request.flow, request.cost, Admitted::Fast)))
-            }
-            Answer::Rejected(reason) => Err(reason),
-            _ => Err(Reason::Busy),
+        match self.submit_to(request, queue.name(), tag)? {
+            Some(ticket) => Ok(Submitted::Queued(ticket)),
+            None => Ok(Submitted::Granted(self.permit(request.flow, request.cost, Admitted::Fast))),
         }
     }
 
     /// The future's half of [`Pool::submit`]: no completion queue, the outcome stays in the entry.
     pub(super) fn submit_waiting(&self, request: &Request) -> Result<Option<Ticket>, Reason> {
-        let submission = self.submission(request)?;
-        match self.shard().submit(self.core(), &submission) {
+        self.check(request)?;
+        self.submit_to(request, NONE, 0)
+    }
+
+    /// A checked request; `None`: granted.
+    #[inline(always)]
+    fn submit_to(&self, request: &Request, queue: u32, tag: u64) -> Result<Option<Ticket>, Reason> {
+        if self.admit_fast(request) {
+            return Ok(None);
+        }
+        match self.submit_locked(request, queue, tag) {
             Answer::Queued { idx, generation } => {
                 Ok(Some(Ticket { pool: self.id, idx, generation }))
             }
@@ -271,22 +306,24 @@ impl Pool {
         }
     }
 
+    #[inline(never)]
+    fn submit_locked(&self, request: &Request, queue: u32, tag: u64) -> Answer {
+        self.shard().submit_locked(self.core(), &self.submission(request, queue, tag))
+    }
+
     /// The future's owner is gone.
     pub(super) fn abandon(&self, ticket: Ticket) {
-        if !self.engine.is_forked() {
+        if !self.is_forked() {
             self.forget_waker(ticket);
             self.shard().abandon(self.core(), ticket.idx, ticket.generation);
         }
     }
 
-    /// Drops the waker of an entry its future still owns: a free entry must not keep a task alive.
+    /// Drops the waker of an entry its future still owns: a free entry must not keep a task alive. A panic
+    /// of that must not keep the entry.
     pub(super) fn forget_waker(&self, ticket: Ticket) {
-        drop(self.shard().slab().waker(ticket.idx).take());
-    }
-
-    /// Whether this is a child of the process that made the engine.
-    pub(super) fn is_forked(&self) -> bool {
-        self.engine.is_forked()
+        let waker = self.shard().slab().waker(ticket.idx).take();
+        let _panicked = catch_unwind(AssertUnwindSafe(|| drop(waker)));
     }
 
     /// Whether a holder panicked, so that nobody will ever decide again.
@@ -296,7 +333,7 @@ impl Pool {
 
     /// Takes a request out of the queue, from any thread. Never waits.
     pub fn cancel(&self, ticket: Ticket) -> CancelAnswer {
-        if self.engine.is_forked() || ticket.pool != self.id {
+        if self.is_forked() || ticket.pool != self.id {
             return CancelAnswer::Stale;
         }
         match self.shard().cancel(self.core(), ticket.idx, ticket.generation) {
@@ -311,7 +348,7 @@ impl Pool {
     /// waiters at once, shrinking revokes nobody. In force when applied, which may be after the return if
     /// another thread decides just now.
     pub fn resize(&self, slots: u32) -> bool {
-        let valid = (1..=PoolSettings::MAX_SLOTS).contains(&slots) && !self.engine.is_forked();
+        let valid = (1..=PoolSettings::MAX_SLOTS).contains(&slots) && !self.is_forked();
         if valid {
             self.shard().resize(self.core(), slots);
         }
@@ -321,7 +358,7 @@ impl Pool {
     /// Sets the saturation that gates and WFQ mode follow, 0 and up, instead of running / capacity; `None`
     /// goes back. NaN and negative values are refused: `false`, nothing changes.
     pub fn set_saturation(&self, saturation: Option<f64>) -> bool {
-        let valid = saturation.is_none_or(|s| s >= 0.0) && !self.engine.is_forked();
+        let valid = saturation.is_none_or(|s| s >= 0.0) && !self.is_forked();
         if valid {
             self.shard().set_saturation(self.core(), saturation);
         }
@@ -330,14 +367,14 @@ impl Pool {
 
     /// Refuses new requests; who waits and who runs goes on.
     pub fn drain(&self) {
-        if !self.engine.is_forked() {
+        if !self.is_forked() {
             self.shard().drain(self.core());
         }
     }
 
     /// Refuses new requests and evicts who waits.
     pub fn shut_down(&self) {
-        if !self.engine.is_forked() {
+        if !self.is_forked() {
             self.shard().shut_down(self.core());
         }
     }

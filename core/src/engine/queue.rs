@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
+use core::ptr::NonNull;
 use core::time::Duration;
 
 use super::EngineCore;
@@ -54,11 +55,16 @@ impl core::error::Error for QueueError {}
 pub struct CompletionQueue {
     engine: Arc<EngineCore>,
     pools: Box<[Pool]>,
+    /// In the engine's table of queues.
+    core: NonNull<QueueCore>,
     name: u32,
     cursor: Cell<usize>,
     /// One consumer: not Sync.
     _consumer: PhantomData<Cell<()>>,
 }
+
+// SAFETY: `core` leads into `engine`, which the queue keeps alive and which is Sync; the rest is Send.
+unsafe impl Send for CompletionQueue {}
 
 /// One outcome.
 #[derive(Debug)]
@@ -114,15 +120,15 @@ impl CompletionQueue {
         for pool in &pools {
             pool.shard().open_queue(pool.core(), name);
         }
-        let engine = Arc::clone(engine);
-        Ok(Self { engine, pools, name, cursor: Cell::new(0), _consumer: PhantomData })
+        let core = engine.queues.get(QueueName::slot(name)).ok_or(QueueError::TooMany)?;
+        let (core, engine) = (NonNull::from(core), Arc::clone(engine));
+        Ok(Self { engine, pools, core, name, cursor: Cell::new(0), _consumer: PhantomData })
     }
 
-    #[inline]
+    #[inline(always)]
     fn core(&self) -> &QueueCore {
-        let core = self.engine.queues.get(QueueName::slot(self.name));
-        // The slot was filled by `new` and is never emptied.
-        core.unwrap_or_else(|| unreachable!("the queue's slot was filled when it was made"))
+        // SAFETY: stands in `self.engine`, whose table never moves or empties a slot.
+        unsafe { self.core.as_ref() }
     }
 
     /// The half other threads submit with.
@@ -131,24 +137,25 @@ impl CompletionQueue {
     }
 
     /// The next outcome, pool by pool in turn; `None`: none is there now. Wait-free per pool.
+    #[inline]
     pub fn poll(&self) -> Option<Completion<'_>> {
-        let count = self.pools.len();
-        let core = self.core();
+        let rings = self.core().rings();
         let mut at = self.cursor.get();
-        for _ in 0..count {
+        for _ in 0..rings.len() {
             // SAFETY: the queue is not Sync, so this is the ring's one consumer.
-            let record = unsafe { core.ring(at).pop() };
-            let next = if at + 1 == count { 0 } else { at + 1 };
+            let record = unsafe { rings[at].pop() };
+            let next = if at + 1 == rings.len() { 0 } else { at + 1 };
             if let Some(record) = record {
                 self.cursor.set(next);
-                return Some(self.completion(at, record));
+                return Some(self.completion(at, &record));
             }
             at = next;
         }
         None
     }
 
-    fn completion(&self, at: usize, record: Record) -> Completion<'_> {
+    #[inline(always)]
+    fn completion(&self, at: usize, record: &Record) -> Completion<'_> {
         let pool = &self.pools[at];
         let outcome = match record.evicted {
             None => Ok(pool.permit(record.flow, record.cost, Admitted::Queued)),

@@ -19,12 +19,14 @@ pub struct Flow {
     pub(super) index: u32,
 }
 
-/// One request. Copy, 24 bytes; make it once per kind of request and reuse it.
+/// One request. Copy, 32 bytes; make it once per kind of request and reuse it.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Request {
+    // Side by side, so that both are compared at once.
     pub(super) pool: u32,
-    pub(super) flow: u32,
     pub(super) flow_pool: u32,
+    pub(super) flow: u32,
     pub(super) cost: u32,
     pub(super) timeout_ns: u64,
     pub(super) band: u8,
@@ -45,6 +47,17 @@ impl Request {
             timeout_ns: Self::DEFAULT_TIMEOUT,
             band: band.index,
         }
+    }
+
+    /// The pools of band and flow in one word.
+    #[inline(always)]
+    pub(super) const fn pools(&self) -> u64 {
+        Self::pools_of(self.pool, self.flow_pool)
+    }
+
+    #[inline(always)]
+    pub(super) const fn pools_of(band: u32, flow: u32) -> u64 {
+        band as u64 | (flow as u64) << 32
     }
 
     /// Counted against this tenant and key.
@@ -70,7 +83,8 @@ impl Request {
     #[inline]
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.timeout_ns = if ns == Self::DEFAULT_TIMEOUT { u64::MAX } else { ns };
         self
     }
 

@@ -89,15 +89,18 @@ impl CommandRing {
     }
 
     /// The stamp, without the code, of the cell of `position` once it is filled.
-    #[inline]
+    #[inline(always)]
     fn lap(&self, position: u64) -> u64 {
         ((position >> self.lap_shift) + 1) << 32
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "masked to the length of a slice")]
     fn cell(&self, position: u64) -> &Cell {
-        &self.cells[(position & (self.capacity() - 1)) as usize]
+        let index = position as usize & (self.cells.len() - 1);
+        debug_assert!(index < self.cells.len(), "a power of two of cells");
+        // SAFETY: masked by the number of cells, a power of two that never changes.
+        unsafe { self.cells.get_unchecked(index) }
     }
 
     /// Puts a command behind all claimed before. Lock-free; any thread.
@@ -176,7 +179,7 @@ impl CommandRing {
     ///
     /// Asks for the stamp and not for `tail != head`, else a pusher that sleeps between claim and stamp
     /// would keep the holder here. The caller puts a `fence(SeqCst)` before it.
-    #[inline]
+    #[inline(always)]
     pub fn has_stamped(&self) -> bool {
         // ORDERING: Relaxed. Ours or a later holder's; a later holder takes a look of its own.
         let head = self.head.load(Ordering::Relaxed);
@@ -186,7 +189,7 @@ impl CommandRing {
 
     /// Holder of LOCK only, no [`Drain`] alive: whether every claimed command was taken. `false` beside
     /// [`has_stamped`](Self::has_stamped) `false` is a hole: somebody sleeps between claim and stamp.
-    #[inline]
+    #[inline(always)]
     pub fn is_drained(&self) -> bool {
         // ORDERING: Relaxed both; `head` is the holder's own, an earlier claim is seen by coherence.
         self.tail.load(Ordering::Relaxed) == self.head.load(Ordering::Relaxed)

@@ -41,6 +41,7 @@ pub struct CompletionRing<T> {
     consumer: CachePadded<Consumer>,
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
     capacity: u64,
+    batch: u64,
 }
 
 // SAFETY: values of `T` only pass through, owned by one side at a time; `push` and `pop` are unsafe and
@@ -63,27 +64,24 @@ impl<T> CompletionRing<T> {
             }),
             slots: (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
             capacity: u64::from(capacity),
+            batch: u64::from(capacity / 16).clamp(1, 32),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "masked to the length of a slice")]
     fn slot(&self, position: u64) -> &UnsafeCell<MaybeUninit<T>> {
-        &self.slots[(position & (self.capacity - 1)) as usize]
+        let index = (position & (self.capacity - 1)) as usize;
+        debug_assert!(index < self.slots.len(), "as many slots as the capacity");
+        // SAFETY: masked by the capacity, a power of two and the number of slots; neither ever changes.
+        unsafe { self.slots.get_unchecked(index) }
     }
 
     /// Places a holder reserves ahead, and a consumer gives back, at a time: one read-modify-write for
     /// many. 1 in a small ring, where every place counts.
     #[inline]
     pub const fn batch(&self) -> u64 {
-        let part = self.capacity / 16;
-        if part > 32 {
-            32
-        } else if part == 0 {
-            1
-        } else {
-            part
-        }
+        self.batch
     }
 
     /// Reserves a place for one later [`push`](Self::push); `false` if all are reserved or filled.
@@ -126,7 +124,7 @@ impl<T> CompletionRing<T> {
     /// The caller is the only one in `push` on this ring (it holds the LOCK of the only pool that answers
     /// here), uses up a reservation that succeeded, and both are ordered: the previous `push` and that
     /// `reserve` happened before this call.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn push(&self, value: T) {
         // ORDERING: Relaxed; only producers store it, and the caller's lock orders them.
         let tail = self.tail.load(Ordering::Relaxed);
@@ -144,24 +142,39 @@ impl<T> CompletionRing<T> {
     /// # Safety
     ///
     /// The caller is the only one in `pop` on this ring, and the previous `pop` happened before.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn pop(&self) -> Option<T> {
         // ORDERING: Relaxed; only consumers store it, one after the other (caller).
         let head = self.consumer.head.load(Ordering::Relaxed);
-        let filled = self.consumer.tail_seen.with_mut(|seen| {
+        let is_filled = self.consumer.tail_seen.with_mut(|seen| {
             // SAFETY: only the consumer touches `tail_seen`, and the caller is the only one.
             let seen = unsafe { &mut *seen };
-            if *seen == head {
-                // ORDERING: Acquire pairs with the Release in `push`: the slots before it are filled.
-                *seen = self.tail.load(Ordering::Acquire);
+            if *seen != head {
+                return true;
             }
-            *seen != head
+            // ORDERING: Acquire pairs with the Release in `push`: the slots before it are filled.
+            let tail = self.tail.load(Ordering::Acquire);
+            if tail != head {
+                *seen = tail;
+            }
+            tail != head
         });
-        if !filled {
+        if !is_filled {
             // Nothing left to come: what was taken out is given back now, whatever the batch.
             self.give_back(0, 1);
             return None;
         }
+        // SAFETY: the slot of `head` is filled, and our caller is the only consumer.
+        Some(unsafe { self.take(head) })
+    }
+
+    /// Takes the answer at `head`.
+    ///
+    /// # Safety
+    ///
+    /// As [`pop`](Self::pop), and `tail` was seen beyond `head`.
+    #[inline(always)]
+    unsafe fn take(&self, head: u64) -> T {
         let value = self.slot(head).with_mut(|slot| {
             // SAFETY: the pointer is to a live slot, and the producer does not touch it: it is not free.
             let slot = unsafe { &mut *slot };
@@ -170,12 +183,12 @@ impl<T> CompletionRing<T> {
         });
         // ORDERING: Relaxed; the release in `give_back` gives the slot back.
         self.consumer.head.store(head + 1, Ordering::Relaxed);
-        self.give_back(1, self.batch());
-        Some(value)
+        self.give_back(1, self.batch);
+        value
     }
 
     /// Counts `more` places taken out, and gives them back once there are `batch`. Consumer only.
-    #[inline]
+    #[inline(always)]
     fn give_back(&self, more: u64, batch: u64) {
         let freed = self.consumer.freed.with_mut(|freed| {
             // SAFETY: only the consumer touches `freed`, and our caller is the only one.
@@ -187,6 +200,12 @@ impl<T> CompletionRing<T> {
             // ORDERING: Release pairs with the Acquire in `reserve_up_to`: our reads of the slots first.
             self.reserved.fetch_sub(freed, Ordering::Release);
         }
+    }
+
+    /// Places reserved or filled; stale at once. Wait-free; any thread.
+    pub fn reserved(&self) -> u64 {
+        // ORDERING: Relaxed; a statistic.
+        self.reserved.load(Ordering::Relaxed)
     }
 
     /// Places there are.

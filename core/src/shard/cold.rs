@@ -111,9 +111,11 @@ impl Shard {
 
     /// Lets a completion queue receive from a pool.
     pub(crate) fn open_queue(&self, pool: &PoolCore, name: u32) {
-        let open = OpenQueue { name, places: 0 };
+        let slot = QueueName::slot(name);
+        let Some(queue) = self.queues.get(slot) else { return };
+        let open = OpenQueue::new(name, queue, pool.engine_index());
         // A dead pool completes nothing any more: not opening it is right.
-        let _dead = self.locked(pool, |st, _| st.open_queues[QueueName::slot(name)] = open);
+        let _dead = self.locked(pool, |st, _| st.open_queues[slot] = open);
         self.look_after(pool);
     }
 

@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ptr::NonNull;
 use std::sync::OnceLock;
 
 use crate::error::Reason;
@@ -35,18 +36,61 @@ impl QueueName {
     }
 }
 
-/// A completion queue as a pool's holder knows it.
+/// A completion queue as a pool's holder knows it: the way to its ring without the table of queues.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenQueue {
     /// The queue's name, or `NONE`: the slot is not open here.
     pub name: u32,
     /// Places reserved ahead, so that a queued submit needs no read-modify-write of its own.
     pub places: u32,
+    /// Absent while the slot is not open.
+    link: Option<QueueLink>,
+}
+
+/// A completion queue and a pool's ring in it, in the engine's table of queues, whose memory is only freed
+/// with the engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueLink {
+    queue: NonNull<QueueCore>,
+    ring: NonNull<CompletionRing<Record>>,
+}
+
+impl QueueLink {
+    /// The queue.
+    #[inline(always)]
+    pub(super) fn get(&self) -> &QueueCore {
+        // SAFETY: links are only used by calls into the engine that owns the table.
+        unsafe { self.queue.as_ref() }
+    }
+
+    #[inline(always)]
+    fn ring(&self) -> &CompletionRing<Record> {
+        // SAFETY: as in `get`.
+        unsafe { self.ring.as_ref() }
+    }
 }
 
 impl OpenQueue {
     /// Not open.
-    pub const NONE: Self = Self { name: NONE, places: 0 };
+    pub const NONE: Self = Self { name: NONE, places: 0, link: None };
+
+    /// Open under this name, for the pool at this index of the engine. `queue` is one of the engine's.
+    pub(super) fn new(name: u32, queue: &QueueCore, pool: usize) -> Self {
+        let link = QueueLink { queue: NonNull::from(queue), ring: NonNull::from(queue.ring(pool)) };
+        Self { name, places: 0, link: Some(link) }
+    }
+
+    /// The way to the queue.
+    #[inline(always)]
+    pub(super) const fn link(&self) -> Option<QueueLink> {
+        self.link
+    }
+
+    /// The pool's ring; `None`: that queue is not open here (any more).
+    #[inline(always)]
+    pub(super) fn ring_of(&self, name: u32) -> Option<&CompletionRing<Record>> {
+        if self.name == name { self.link.as_ref().map(QueueLink::ring) } else { None }
+    }
 }
 
 /// One outcome, 32 bytes, as it lies in a ring.
@@ -94,6 +138,11 @@ impl QueueCore {
         &self.rings
     }
 
+    /// Whether nobody holds a place: no outcome is in it or will come.
+    fn is_unreserved(&self) -> bool {
+        self.rings.iter().all(|ring| ring.reserved() == 0)
+    }
+
     /// The bell.
     pub fn bell(&self) -> &Doorbell {
         &self.bell
@@ -127,8 +176,9 @@ impl Queues {
         self.slots.get(slot)?.get()
     }
 
-    /// Claims a slot for a queue of `capacity` places per pool: one that was given back and has that
-    /// capacity, else a fresh one. `None`: all slots are used or have another capacity.
+    /// Claims a slot for a queue of `capacity` places per pool: one that was given back, has that capacity
+    /// and all its places, else a fresh one, else one whose places are still taken by requests that wait
+    /// for the queue that was there. `None`: all slots are used or have another capacity.
     pub fn claim(
         &self,
         pools: usize,
@@ -136,9 +186,12 @@ impl Queues {
         bell: impl FnOnce() -> Doorbell,
     ) -> Option<u32> {
         let fits = |slot: usize| self.slots[slot].get().map(|q| fits_capacity(q, capacity));
-        let reusable: Vec<usize> = (0..MAX_QUEUES).filter(|&s| fits(s) == Some(true)).collect();
+        let has_places =
+            |slot: &usize| self.slots[*slot].get().is_some_and(QueueCore::is_unreserved);
+        let reusable = (0..MAX_QUEUES).filter(|&s| fits(s) == Some(true));
+        let (whole, partly): (Vec<usize>, Vec<usize>) = reusable.partition(has_places);
         let fresh = (0..MAX_QUEUES).filter(|&s| fits(s).is_none());
-        let slot = reusable.into_iter().chain(fresh).find(|&slot| self.take(slot))?;
+        let slot = whole.into_iter().chain(fresh).chain(partly).find(|&slot| self.take(slot))?;
         self.slots[slot].get_or_init(|| QueueCore::new(pools, capacity, bell()));
         // ORDERING: Relaxed; a counter.
         Some(QueueName::pack(slot, self.made.fetch_add(1, Ordering::Relaxed)))

@@ -12,13 +12,13 @@ use crate::ring::command::Command;
 use crate::ring::urgent::Asked;
 use crate::slab::{Phase, State};
 use crate::sync::{Ordering, fence, planted};
-use crate::types::{NONE, TURN_BUDGET};
+use crate::types::{MAX_BANDS, NONE, TURN_BUDGET};
 
 impl Shard {
     /// Admits a flowless request without the lock, if nothing closes the fast path. Lock-free.
     #[inline(always)]
     pub fn admit_fast(&self, pool: &PoolCore, band: u8) -> bool {
-        pool.gate.admit(usize::from(band), || pool.ring.is_empty())
+        pool.gate.admit(usize::from(band) % MAX_BANDS, || pool.ring.is_empty())
     }
 
     /// Grants or queues. Never waits for another thread.
@@ -27,23 +27,32 @@ impl Shard {
         if submission.flow == NONE && self.admit_fast(pool, submission.band) {
             return Answer::Granted;
         }
+        self.submit_locked(pool, submission)
+    }
+
+    /// [`Shard::submit`] when the fast path is closed.
+    #[inline(always)]
+    pub(crate) fn submit_locked(&self, pool: &PoolCore, submission: &Submission) -> Answer {
         if self.decider == Decider::Caller {
             match pool.gate.lock_within_backoff() {
-                TryLock::Ours(word) => {
-                    if self.admit_alone(pool, word, submission) {
-                        return Answer::Granted;
-                    }
-                    return self.turn_submit(pool, word, submission);
-                }
+                TryLock::Ours(word) => return self.submit_held(pool, word, submission),
                 TryLock::Taken => {}
                 TryLock::Dead => return Answer::Rejected(Reason::Poisoned),
             }
         }
-        self.submit_by_ring(pool, submission)
+        self.submit_by_ring(pool, *submission)
     }
 
     #[cold]
-    fn submit_by_ring(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+    #[inline(never)]
+    fn submit_by_ring(&self, pool: &PoolCore, submission: Submission) -> Answer {
+        if submission.timeout_ns == 0 {
+            // Now or never: applied later it would always be too late, free slot or not.
+            return match self.try_admit(pool, &submission) {
+                Answer::Rejected(Reason::WouldQueue) => Answer::Rejected(Reason::Deadline),
+                answer => answer,
+            };
+        }
         let ring = match submission.queue {
             NONE => None,
             name => {
@@ -54,7 +63,7 @@ impl Shard {
         if ring.is_some_and(|ring| !ring.reserve()) {
             return Answer::Rejected(Reason::Busy);
         }
-        let answer = self.push_submit(pool, submission);
+        let answer = self.push_submit(pool, &submission);
         if let (Answer::Rejected(_), Some(ring)) = (answer, ring) {
             ring.unreserve(1);
         }
@@ -67,7 +76,7 @@ impl Shard {
         };
         let now = Now::lazy(&self.clock);
         // SAFETY: the index was just taken, so the entry is ours until the push.
-        unsafe { self.slab.with_body(idx, |body| submission.write(body, &now)) };
+        let _deadline = unsafe { self.slab.with_body(idx, |body| submission.write(body, &now)) };
         if pool.ring.push(codes::submit(idx, generation)).is_err() {
             self.slab.give(idx);
             return Answer::Rejected(Reason::Busy);
@@ -82,24 +91,29 @@ impl Shard {
         if submission.flow == NONE && self.admit_fast(pool, submission.band) {
             return Answer::Granted;
         }
+        self.try_locked(pool, submission)
+    }
+
+    /// [`Shard::try_admit`] when the fast path is closed.
+    #[inline(always)]
+    pub(crate) fn try_locked(&self, pool: &PoolCore, submission: &Submission) -> Answer {
         match pool.gate.lock_within_backoff() {
-            TryLock::Ours(word) => {
-                if self.admit_alone(pool, word, submission) {
-                    return Answer::Granted;
-                }
-                let now = Now::lazy(&self.clock);
-                let mut session = Session::new(&now, TURN_BUDGET);
-                let answer = self.turn(pool, word, Own::Try(*submission), &mut session);
-                self.try_with_recalled_unit(pool, submission, answer)
-            }
+            TryLock::Ours(word) => match self.try_held(pool, word, submission) {
+                Some(answer) => answer,
+                None => self.turn_try(pool, word, *submission),
+            },
             TryLock::Taken => Answer::Rejected(Reason::Busy),
             TryLock::Dead => Answer::Rejected(Reason::Poisoned),
         }
     }
 
     /// A try that lacked only a unit of the ceiling has recalled one: once more.
-    #[inline(always)]
-    fn try_with_recalled_unit(&self, pool: &PoolCore, sub: &Submission, answer: Answer) -> Answer {
+    pub(super) fn try_with_recalled_unit(
+        &self,
+        pool: &PoolCore,
+        sub: &Submission,
+        answer: Answer,
+    ) -> Answer {
         if self.ceiling.is_none() || answer != Answer::Rejected(Reason::WouldQueue) {
             return answer;
         }
@@ -111,15 +125,18 @@ impl Shard {
     /// Gives a value permit's slot back. Never refused, never waits.
     #[inline(always)]
     pub fn release(&self, pool: &PoolCore, flow: u32, charged: u32, actual: u32) {
-        if flow == NONE && pool.gate.release() {
-            return;
+        if flow != NONE || !pool.gate.release() {
+            self.release_locked(pool, flow, charged, actual);
         }
+    }
+
+    /// [`Shard::release`] when the fast path is closed.
+    #[inline(always)]
+    pub(crate) fn release_locked(&self, pool: &PoolCore, flow: u32, charged: u32, actual: u32) {
         if self.decider == Decider::Caller
             && let TryLock::Ours(word) = pool.gate.lock_within_backoff()
         {
-            if !self.release_alone(pool, word, flow, charged, actual) {
-                self.turn_release(pool, word, flow, charged, actual);
-            }
+            self.release_held(pool, word, flow, charged, actual);
             return;
         }
         self.leave_release(pool, flow, charged, actual);

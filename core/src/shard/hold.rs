@@ -6,11 +6,14 @@
 mod commands;
 mod decide;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrayvec::ArrayVec;
 
 use super::ceiling::Errands;
 use super::completions::QueueName;
 use super::pool::{PoolCore, PoolState};
+use super::rules::Stop;
 use super::{Progress, Shard, codes, view::SlabView};
 use crate::admit::caps::Room;
 use crate::admit::word::PoolWord;
@@ -38,17 +41,21 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// Fills the body of an entry the caller owns. `now` is read only if there is a timeout.
-    pub(super) fn write(&self, body: &mut Body, now: &Now<'_>) {
-        body.tag = self.tag;
-        body.deadline_ns = match self.timeout_ns {
+    /// Fills the body of an entry the caller owns; answers its deadline. `now` is read only if there is a
+    /// timeout.
+    #[inline(always)]
+    pub(super) fn write(&self, body: &mut Body, now: &Now<'_>) -> u64 {
+        let deadline_ns = match self.timeout_ns {
             u64::MAX => u64::MAX,
             timeout => now.ns().saturating_add(timeout),
         };
+        body.tag = self.tag;
+        body.deadline_ns = deadline_ns;
         body.flow = self.flow;
         body.cost = self.cost;
         body.queue = self.queue;
         body.band = self.band;
+        deadline_ns
     }
 }
 
@@ -166,7 +173,10 @@ impl<'a> Session<'a> {
     #[inline(never)]
     fn deliver_all(&mut self, shard: &Shard) {
         for idx in self.notices.wakers.drain(..) {
-            shard.slab.waker(idx).wake();
+            // The host's code: its panic must not cost the others their wake, nor the caller his answer and
+            // with it a slot, nor the engine a thread. The panic hook has told it.
+            let wake = AssertUnwindSafe(|| shard.slab.waker(idx).wake());
+            let _panicked = catch_unwind(wake);
         }
         let mut bells = core::mem::take(&mut self.notices.bells);
         while bells != 0 {
@@ -183,15 +193,6 @@ impl<'a> Session<'a> {
     fn spend(&mut self) {
         self.budget = self.budget.saturating_sub(1);
     }
-}
-
-/// Why the walk over the waiters stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::shard) enum Stop {
-    NobodyWaits,
-    NoSlot,
-    Budget,
-    NobodyMayRun,
 }
 
 /// One hold of LOCK.
@@ -293,8 +294,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// Slots in use.
     #[inline(always)]
     pub(super) fn running(&self) -> u32 {
-        let running = i64::from(self.st.size) - i64::from(self.word.free());
-        u32::try_from(running).unwrap_or(0)
+        self.st.running(self.word)
     }
 
     /// A submit runs at once only if the ring is empty *now*; behind a hole or a spent budget it queues up
@@ -322,8 +322,9 @@ impl<'s, 'n> Hold<'s, 'n> {
             Ok(entry) => entry,
             Err(reason) => return Answer::Rejected(reason),
         };
-        let body = self.write_body(idx, submission);
-        self.enqueue(idx, generation, &body);
+        let deadline_ns = self.write_body(idx, submission);
+        let Submission { band, flow, .. } = *submission;
+        self.enqueue(idx, generation, band, flow, deadline_ns);
         Answer::Queued { idx, generation }
     }
 
@@ -443,7 +444,7 @@ impl<'s, 'n> Hold<'s, 'n> {
             Ok(entry) => entry,
             Err(reason) => return Answer::Rejected(reason),
         };
-        self.write_body(idx, submission);
+        let _deadline = self.write_body(idx, submission);
         let command = codes::submit(idx, generation);
         if self.pool.ring.push(command).is_err() {
             self.shard.slab.give_cached(&mut self.st.free, idx);
@@ -454,25 +455,17 @@ impl<'s, 'n> Hold<'s, 'n> {
     }
 
     #[inline(always)]
-    fn write_body(&mut self, idx: u32, submission: &Submission) -> Body {
+    fn write_body(&mut self, idx: u32, submission: &Submission) -> u64 {
         let now = self.session.now;
         // SAFETY: the index was just taken: this holder owns the entry.
-        unsafe {
-            self.shard.slab.with_body(idx, |body| {
-                submission.write(body, now);
-                *body
-            })
-        }
+        unsafe { self.shard.slab.with_body(idx, |body| submission.write(body, now)) }
     }
 
     /// Puts an owned entry into its band.
     #[inline(always)]
-    fn enqueue(&mut self, idx: u32, generation: u32, body: &Body) {
+    fn enqueue(&mut self, idx: u32, generation: u32, band: u8, flow: u32, deadline_ns: u64) {
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
         let view = SlabView::new(self.shard);
-        self.st.queues.enqueue(&view, idx, u32::from(body.band), body.flow);
-        if body.deadline_ns != u64::MAX {
-            self.st.wheel.insert(&view, idx, body.deadline_ns);
-        }
+        self.st.enqueue(view, idx, u32::from(band), flow, deadline_ns);
     }
 }

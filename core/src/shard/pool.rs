@@ -9,7 +9,6 @@ use crossbeam_utils::CachePadded;
 use crate::admit::caps::Caps;
 use crate::admit::gates::BandGates;
 use crate::admit::word::{PoolGate, PoolWord};
-use crate::clock::Clock;
 use crate::queue::BandQueues;
 use crate::queue::wheel::Wheel;
 use crate::ring::command::CommandRing;
@@ -17,7 +16,6 @@ use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::BandMask;
 use crate::types::settings::PoolSettings;
 
 use super::completions::{MAX_QUEUES, OpenQueue};
@@ -98,43 +96,6 @@ pub struct PoolState {
     pub peak: u32,
     /// Counters.
     pub stats: PoolStats,
-}
-
-impl PoolState {
-    /// Nobody waits, nothing is left over, no command is in the ring or urgent: the own command is all.
-    #[inline(always)]
-    pub(crate) fn has_nothing_to_do(&self, pool: &PoolCore) -> bool {
-        self.queues.waiting() == 0 && self.chain.is_empty() && pool.is_mail_empty()
-    }
-
-    /// Settles the band policy for a grant nobody waited for; `word` is from before it.
-    #[inline(always)]
-    pub(crate) fn settle_direct(&mut self, word: PoolWord, band: u8, clock: &Clock) {
-        if !self.policy.is_strict() {
-            let running = u32::try_from(i64::from(self.size) - i64::from(word.free())).unwrap_or(0);
-            let eligible = self.prepare_policy(running, running, || clock.now_ns());
-            self.policy.record(eligible, u32::from(band));
-        }
-    }
-
-    /// Tells the band policy what it needs before a decision; returns the bands that are not gated.
-    ///
-    /// The mode looks at the pool as it will be after this dispatch (`level` + 1), the gate at what runs
-    /// now: a request is never gated by itself.
-    #[inline(always)]
-    pub(crate) fn prepare_policy(
-        &mut self,
-        running: u32,
-        level: u32,
-        now: impl FnOnce() -> u64,
-    ) -> BandMask {
-        let eligible = self.gates.eligible(running);
-        if !self.policy.is_strict() {
-            let reading = self.gates.reading(level.saturating_add(1));
-            self.policy.begin(reading, eligible, now);
-        }
-        eligible
-    }
 }
 
 /// One pool.

@@ -18,11 +18,13 @@ pub(super) struct Poison<'s> {
 
 impl<'s> Poison<'s> {
     /// For the holder of LOCK, which took it as `word`.
+    #[inline(always)]
     pub(super) const fn new(shard: &'s Shard, gate: &'s PoolGate, word: PoolWord) -> Self {
         Self { shard, gate, word }
     }
 
     /// The critical section is over.
+    #[inline(always)]
     pub(super) const fn disarm(self) {
         core::mem::forget(self);
     }
@@ -54,15 +56,17 @@ impl Shard {
         self.turn_with(pool, word, session, |hold| hold.first(own))
     }
 
-    /// The turn of a submit, compiled for itself: half of every queued hand-off.
+    /// The turn of a submit that was too much for a quick one.
+    #[cold]
     #[inline(never)]
-    pub(super) fn turn_submit(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Answer {
+    pub(super) fn turn_submit(&self, pool: &PoolCore, word: PoolWord, sub: Submission) -> Answer {
         let now = Now::lazy(&self.clock);
         let mut session = Session::new(&now, TURN_BUDGET);
-        self.turn_with(pool, word, &mut session, |hold| hold.first_submit(sub))
+        self.turn_with(pool, word, &mut session, |hold| hold.first_submit(&sub))
     }
 
-    /// The turn of a release, compiled for itself: the other half.
+    /// The turn of a release that was too much for a quick one.
+    #[cold]
     #[inline(never)]
     pub(super) fn turn_release(
         &self,
@@ -75,6 +79,16 @@ impl Shard {
         let now = Now::lazy(&self.clock);
         let mut session = Session::new(&now, TURN_BUDGET);
         self.turn_with(pool, word, &mut session, |hold| hold.first_release(flow, charged, actual));
+    }
+
+    /// The turn of a `try_admit` that was too much for a quick one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn turn_try(&self, pool: &PoolCore, word: PoolWord, sub: Submission) -> Answer {
+        let now = Now::lazy(&self.clock);
+        let mut session = Session::new(&now, TURN_BUDGET);
+        let answer = self.turn(pool, word, Own::Try(sub), &mut session);
+        self.try_with_recalled_unit(pool, &sub, answer)
     }
 
     #[inline(always)]
@@ -101,7 +115,7 @@ impl Shard {
         clippy::redundant_closure_for_method_calls,
         reason = "the method is not general over its lifetimes"
     )]
-    fn turn_again(&self, pool: &PoolCore, session: &mut Session<'_>, mut left: bool) {
+    pub(super) fn turn_again(&self, pool: &PoolCore, session: &mut Session<'_>, mut left: bool) {
         loop {
             if session.budget == 0 || left {
                 session.progress.more = true;
@@ -137,7 +151,7 @@ impl Shard {
                 if let Some(ceiling) = self.ceiling.as_deref() {
                     hold.settle_ceiling(ceiling);
                 }
-                let deadline = hold.publish_deadline();
+                let deadline = hold.st.publish_deadline(pool);
                 let (word, left) = hold.finish();
                 (answer, word, left, deadline)
             })
@@ -158,76 +172,16 @@ impl Shard {
         (answer, left)
     }
 
-    /// With LOCK taken as `word`: admits at once if the pool has nothing else to do, which is a turn in the
-    /// fewest steps. `false`: nothing was changed, LOCK is still ours, run a [`Shard::turn`].
-    #[inline(always)]
-    pub(super) fn admit_alone(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> bool {
-        if word.has(PoolWord::CLOSED) || word.free() <= pool.gate.reserve(usize::from(sub.band)) {
-            return false;
-        }
-        // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
-        let taken = unsafe {
-            pool.with_state(|st| {
-                let taken = st.has_nothing_to_do(pool) && st.caps.try_take(sub.flow, sub.cost);
-                if taken {
-                    st.stats.direct += 1;
-                    st.settle_direct(word, sub.band, &self.clock);
-                }
-                taken
-            })
-        };
-        if taken {
-            self.unlock_alone(pool, word.add_free(-1));
-        }
-        taken
-    }
-
-    /// The inverse: gives a slot back if nobody waits and nothing else is to be done.
-    #[inline(always)]
-    pub(super) fn release_alone(
-        &self,
-        pool: &PoolCore,
-        word: PoolWord,
-        flow: u32,
-        charged: u32,
-        actual: u32,
-    ) -> bool {
-        if word.has(PoolWord::BLOCKED) {
-            return false;
-        }
-        // SAFETY: the caller took LOCK; it is given back below, or stays the caller's.
-        let given = unsafe {
-            pool.with_state(|st| {
-                let given = st.has_nothing_to_do(pool);
-                if given {
-                    st.caps.give(flow, 1);
-                    if charged != actual {
-                        st.caps.settle(flow, charged, actual);
-                    }
-                }
-                given
-            })
-        };
-        if given {
-            self.unlock_alone(pool, word.add_free(1));
-        }
-        given
-    }
-
-    /// Steps 6 to 8 after a hold in which nobody waited.
-    #[inline(always)]
-    fn unlock_alone(&self, pool: &PoolCore, word: PoolWord) {
-        pool.gate.unlock(word.without_lock());
-        if !planted!("l1-fence") {
-            // ORDERING: SeqCst fence, as in `hold`.
-            fence(Ordering::SeqCst);
-        }
-        if !planted!("l1-look") && pool.has_mail() {
-            let now = Now::lazy(&self.clock);
-            let mut session = Session::new(&now, TURN_BUDGET);
-            self.turn_again(pool, &mut session, false);
-            session.deliver(self);
-        }
+    /// Goes on for a [quick](super::quick) turn that found more to decide, with LOCK still held as `word`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn turn_rest(&self, pool: &PoolCore, word: PoolWord) {
+        let now = Now::lazy(&self.clock);
+        let mut session = Session::new(&now, TURN_BUDGET - 1);
+        self.turn_with(pool, word, &mut session, |hold| {
+            hold.again();
+            Answer::Done
+        });
     }
 
     /// One hold without an own command; what is left goes to the scheduler ring.

@@ -4,10 +4,9 @@ use super::super::codes::{self, Code, Node};
 use super::super::pool::Marks;
 use super::super::view::SlabView;
 use super::{Answer, Hold};
-use crate::admit::caps::Freed;
 use crate::error::Reason;
 use crate::ring::urgent;
-use crate::slab::Phase;
+use crate::slab::{Body, Phase};
 use crate::sync::planted;
 use crate::types::{NONE, TURN_BUDGET};
 use arrayvec::ArrayVec;
@@ -19,27 +18,7 @@ impl Hold<'_, '_> {
         #[allow(clippy::cast_possible_wrap, reason = "at most the pool's size, 2^20")]
         let slots = count as i32;
         self.word = self.word.add_free(slots);
-        if flow != NONE {
-            let freed = self.st.caps.give(flow, count);
-            if freed != Freed::default() {
-                self.unpark(flow, freed);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn unpark(&mut self, flow: u32, freed: Freed) {
-        if planted!("b1") {
-            return;
-        }
-        let view = SlabView::new(self.shard);
-        if freed.flow {
-            self.st.queues.flow_has_room(&view, flow);
-        }
-        if freed.tenant {
-            let tenant = self.st.caps.tenant_of(flow);
-            self.st.queues.tenant_has_room(&view, tenant);
-        }
+        self.st.give_back(SlabView::new(self.shard), flow, count);
     }
 
     /// Cancel of a ticket. `own`: the caller is told at once, so no completion follows.
@@ -133,10 +112,12 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        match self.refusal(body.flow).filter(|_| !planted!("closed")) {
-            Some(reason) => self.finish_entry(idx, &body, Some(reason)),
-            None => self.enqueue(idx, generation, &body),
+        if let Some(reason) = self.refusal(body.flow).filter(|_| !planted!("closed")) {
+            self.finish_entry(idx, &body, Some(reason));
+            return;
         }
+        let Body { band, flow, deadline_ns, .. } = body;
+        self.enqueue(idx, generation, band, flow, deadline_ns);
     }
 
     /// Applies what could not wait for room in the ring. What exceeds the budget stays as `chain`.
