@@ -36,7 +36,7 @@ fn pools(names: &[(&str, u32)]) -> Vec<PoolSettings> {
 
 #[test]
 fn names_of_another_engine_name_nothing_here() {
-    let (_a, here, _) = host(&settings(DriverKind::Host, 1, &[]));
+    let (here_engine, here, _) = host(&settings(DriverKind::Host, 1, &[]));
     let (there_engine, there, _) = host(&settings(DriverKind::Host, 1, &[30, 20, 10]));
     let foreign = Request::new(there.band(0).unwrap());
     assert_eq!(here.try_admit(&foreign).err(), Some(Reason::UnknownBand));
@@ -49,7 +49,7 @@ fn names_of_another_engine_name_nothing_here() {
     let theirs = there_engine.completion_queue(8).unwrap();
     let _held = (here.try_admit(&request(&here)).unwrap(), there.try_admit(&foreign).unwrap());
     let ticket = queued(there.submit(&foreign, &theirs, 1).unwrap());
-    let mine = _a.completion_queue(8).unwrap();
+    let mine = here_engine.completion_queue(8).unwrap();
     let own = queued(here.submit(&request(&here), &mine, 7).unwrap());
     assert_eq!(here.cancel(ticket), CancelAnswer::Stale);
     assert_eq!(here.submit(&request(&here), &theirs, 2).err(), Some(Reason::UnknownPool));
