@@ -6,7 +6,8 @@
 mod commands;
 mod decide;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 
 use arrayvec::ArrayVec;
 
