@@ -37,6 +37,8 @@ pub mod turn;
 mod view;
 
 use alloc::boxed::Box;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
 use crate::clock::{Clock, Now};
@@ -208,6 +210,14 @@ impl Shard {
     pub(crate) fn is_orphaned(&self) -> bool {
         // ORDERING: Relaxed; see `orphan`.
         self.is_orphaned.load(Ordering::Relaxed)
+    }
+
+    /// Wakes who waits for an entry; after an unlock. The host's code: its panic must not cost the others
+    /// their wake, nor the caller his answer and with it a slot, nor the engine a thread. The panic hook has
+    /// told it.
+    #[inline(never)]
+    pub(crate) fn wake(&self, idx: u32) {
+        let _panicked = catch_unwind(AssertUnwindSafe(|| self.slab.waker(idx).wake()));
     }
 
     /// Puts a pool on the scheduler ring, once, and wakes who sleeps for the shard.

@@ -56,6 +56,25 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Numbers that are given out once in a process. Plain under loom too: a static lives longer than one
+/// explored execution.
+#[derive(Debug)]
+pub struct Numbers(core::sync::atomic::AtomicU32);
+
+impl Numbers {
+    /// Starts at 0.
+    #[allow(clippy::new_without_default, reason = "made in statics")]
+    pub const fn new() -> Self {
+        Self(core::sync::atomic::AtomicU32::new(0))
+    }
+
+    /// The first of `count` numbers nobody else has; they come again after 2^32.
+    pub fn take(&self, count: u32) -> u32 {
+        // ORDERING: Relaxed; a counter.
+        self.0.fetch_add(count, core::sync::atomic::Ordering::Relaxed)
+    }
+}
+
 /// Bounded exponential back-off after a lost compare-and-swap: test first, then up to `2^limit` pauses.
 ///
 /// Under loom every step yields, so that a model explores the other threads instead of spinning.

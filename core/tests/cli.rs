@@ -228,3 +228,21 @@ fn configurations_of_the_same_name_are_told_apart() {
     assert_eq!(report["configs"][1]["name"], b.as_str());
     assert_eq!(report["configs"][0]["bands"][1]["wait_ms"], Value::Null);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_is_written_to_and_a_link_followed_but_neither_is_replaced() {
+    let dir = scratch("devices");
+    let trace = write(&dir, "t.csv", &format!("{HEADER}0,,,,1,1\n"));
+    let real = write(&dir, "real.json", "old");
+    let (full, link) = (dir.join("full.json"), dir.join("link.json"));
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let output = bandgate(&["replay", &trace, "--json", full.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "a full device took a report");
+    assert!(fs::symlink_metadata(&full).unwrap().is_symlink());
+    let output = bandgate(&["replay", &trace, "--json", link.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().starts_with('{'));
+}

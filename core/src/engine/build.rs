@@ -6,7 +6,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt;
-use std::sync::OnceLock;
 
 use super::{EngineCore, PoolMeta};
 use crate::clock::Clock;
@@ -18,7 +17,7 @@ use crate::shard::ceiling::Ceiling;
 use crate::shard::completions::Queues;
 use crate::shard::pool::PoolCore;
 use crate::shard::{Decider, Shard, Sleeper};
-use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering};
+use crate::sync::{Arc, AtomicBool, Numbers};
 use crate::types::MAX_BANDS;
 use crate::types::policy::{BandSelection, Holdback};
 use crate::types::settings::{DriverKind, PoolSettings, Settings};
@@ -153,10 +152,8 @@ fn sleeper() -> Arc<Sleeper> {
 /// The numbers of an engine's pools: no two engines of a process share any. A band, flow, ticket or queue
 /// of another engine would else name somebody's entry here. They come again after 2^32 pools.
 fn first_number(pools: usize) -> u32 {
-    static NEXT: OnceLock<AtomicU32> = OnceLock::new();
-    let pools = u32::try_from(pools).unwrap_or(u32::MAX);
-    // ORDERING: Relaxed; a counter.
-    NEXT.get_or_init(|| AtomicU32::new(0)).fetch_add(pools, Ordering::Relaxed)
+    static NEXT: Numbers = Numbers::new();
+    NEXT.take(u32::try_from(pools).unwrap_or(u32::MAX))
 }
 
 /// Checks the settings and allocates the engine. Pools go to the shards in turn.

@@ -1,7 +1,8 @@
 //! A pool's handle: requests in, permits out.
 
+use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 
 use super::permit::{Admitted, Permit, Slot};
 use super::queue::QueueRef;

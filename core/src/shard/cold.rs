@@ -66,20 +66,20 @@ impl Shard {
         poison.disarm();
         // Nothing that decides was touched, so the marks of the last holder stay true.
         pool.gate.unlock(word.without_lock());
-        if left {
-            // Nothing outside shows the rest of an urgent list; its keeper may have met us.
+        if left || (word.waiters() > 0 && word.free() > 0) {
+            // Work a budget left over: the keeper that came for it may have found LOCK taken by us, and
+            // gone. No effect if it is still to come.
             self.schedule(pool);
         }
         Ok(answer)
     }
 
     /// The second look after a cold call, which decided nothing: whoever found LOCK taken meanwhile relied
-    /// on it. A keeper that came for work left over leaves no mail, hence a turn also if anybody waits.
-    /// Apart from `locked`, since wakers run here: not while interning holds its mutex.
+    /// on it. Apart from `locked`, since wakers run here: not while interning holds its mutex.
     pub(crate) fn look_after(&self, pool: &PoolCore) {
         // ORDERING: SeqCst fence, as after every unlock; the look below is the second look.
         fence(Ordering::SeqCst);
-        if pool.has_mail() || pool.has_waiters() {
+        if pool.has_mail() {
             self.try_turn(pool, &Now::lazy(&self.clock), TURN_BUDGET);
         }
     }

@@ -6,8 +6,6 @@
 mod commands;
 mod decide;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use arrayvec::ArrayVec;
 
 use super::ceiling::Errands;
@@ -173,10 +171,7 @@ impl<'a> Session<'a> {
     #[inline(never)]
     fn deliver_all(&mut self, shard: &Shard) {
         for idx in self.notices.wakers.drain(..) {
-            // The host's code: its panic must not cost the others their wake, nor the caller his answer and
-            // with it a slot, nor the engine a thread. The panic hook has told it.
-            let wake = AssertUnwindSafe(|| shard.slab.waker(idx).wake());
-            let _panicked = catch_unwind(wake);
+            shard.wake(idx);
         }
         let mut bells = core::mem::take(&mut self.notices.bells);
         while bells != 0 {

@@ -229,7 +229,7 @@ impl Shard {
         }
         match handed.notice {
             Notice::Nobody => {}
-            Notice::Waker(idx) => self.slab.waker(idx).wake(),
+            Notice::Waker(idx) => self.wake(idx),
             Notice::Bell(queue) => {
                 // Published under LOCK, and the fence after the unlock lies between.
                 queue.get().bell().ring_fenced();

@@ -119,7 +119,8 @@ impl Shard {
         loop {
             if session.budget == 0 || left {
                 session.progress.more = true;
-                if !planted!("s2-told") && !planted!("s1") {
+                let forgets = planted!("s2-told");
+                if !forgets && !planted!("s1") {
                     self.schedule(pool);
                 }
                 return;

@@ -318,8 +318,6 @@ impl Model {
         }
         let answer = if self.is_fast(ask) {
             Expect::Granted
-        } else if !is_future && self.places_used() >= self.shape.places {
-            Expect::Rejected(Reason::Busy)
         } else {
             self.turn(|m| m.own_submit(id, ask, is_future))
         };
@@ -350,6 +348,9 @@ impl Model {
         let timeout = ask.timeout_us.or(self.shape.default_timeout_us);
         if timeout == Some(0) {
             return Expect::Rejected(Reason::Deadline);
+        }
+        if !is_future && self.places_used() >= self.shape.places {
+            return Expect::Rejected(Reason::Busy);
         }
         if self.entries_used() >= self.shape.entries as usize {
             return Expect::Rejected(Reason::QueueFull);

@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -33,15 +33,25 @@ impl Output {
         Ok(Self { path: path.to_owned() })
     }
 
-    /// Writes `text` beside the file and moves it there, so that a reader never sees a part.
+    /// Writes `text` beside the file and moves it there, so that a reader never sees a part. A link is
+    /// followed; a device or a pipe is written to, never replaced.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
-        let mut beside = OsString::from(&self.path);
-        beside.push(format!(".{}.tmp", std::process::id()));
-        let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &self.path));
-        written.map_err(|e| {
-            // If even this fails there is nothing more to clean up with.
-            let _ = fs::remove_file(&beside);
-            Failure::Input(format!("cannot write {}: {e}", self.path.display()))
-        })
+        let written = match fs::metadata(&self.path) {
+            Ok(found) if !found.is_file() => fs::write(&self.path, text),
+            Ok(_) => fs::canonicalize(&self.path).and_then(|path| replace(&path, text)),
+            Err(_) => replace(&self.path, text),
+        };
+        written.map_err(|e| Failure::Input(format!("cannot write {}: {e}", self.path.display())))
     }
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = OsString::from(path);
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // If even this fails there is nothing more to clean up with.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
