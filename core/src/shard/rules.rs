@@ -78,7 +78,7 @@ impl PoolState {
     /// Tells the band policy what it needs before a decision; returns the bands that are not gated.
     ///
     /// The mode looks at the pool as it will be after this dispatch (`level` + 1), the gate at what runs
-    /// now (`spec/flow-control.md` 2.4).
+    /// now: a request is never gated by itself.
     #[inline(always)]
     pub(super) fn prepare_policy(
         &mut self,

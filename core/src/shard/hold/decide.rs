@@ -13,7 +13,7 @@ use crate::types::NONE;
 
 impl Hold<'_, '_> {
     /// Grants the first who may run, again and again, until nobody may, no slot is free or the budget is
-    /// spent (`design.md` section 4).
+    /// spent.
     #[inline(always)]
     pub(in crate::shard) fn decide(&mut self) -> Stop {
         let stop = if self.st.queues.waiting() == 0 { Stop::NobodyWaits } else { self.walk() };
