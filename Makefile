@@ -17,7 +17,7 @@ LOOM_SECONDS ?= 480
 # Each model names its own bounds; LOOM_DEEP=1 chooses the deeper one.
 loom_run = RUSTFLAGS="--cfg loom" $(CARGO) test --profile loom --target-dir $(LOOM_DIR) -p bandgate-loom-tests
 
-.PHONY: help tools demo test fmt clippy tidy bench loom loom-deep loom-planted doc clean
+.PHONY: help tools demo test fmt clippy tidy bench loom loom-deep loom-planted loom-planted-models doc clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +60,9 @@ loom-deep: tools ## the same with the deeper bounds (up to hours)
 
 loom-planted: tools ## every model must find the bug planted for it
 	CARGO_TARGET_DIR="$(CURDIR)/$(LOOM_DIR)" loom-tests/planted.sh
+
+loom-planted-models: tools ## the same without the plain tests: CI
+	PLAIN=0 CARGO_TARGET_DIR="$(CURDIR)/$(LOOM_DIR)" loom-tests/planted.sh
 
 doc: tools ## the documentation, warnings are errors
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps
