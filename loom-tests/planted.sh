@@ -15,6 +15,8 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
 # plant | test target | test | file under core/src, as a test filter | plain tests
+# Rules that one thread alone can break, so that the first execution finds them: b1, b2, b2-mark, z1, z2,
+# s1-flag, s2-told, dead. The unit tests beside the code may miss them; the scenarios in core/tests need not.
 table='
 m01        rings  m01_        ring::command    missed
 m02        rings  m02_        ring::command    missed

@@ -178,7 +178,7 @@ fn o5_a_slot_that_comes_back_goes_to_the_first() {
 #[test]
 fn t1_a_try_answers_and_posts_nothing() {
     let witnesses = &["slot", "busy", "would queue"];
-    check_world("t1", 500, Bound::new(1, 2), witnesses, |ghost| {
+    check_world("t1", 500, Bound::new(2, 3), witnesses, |ghost| {
         let world = World::new(Spec::ONE, ghost);
         assert_eq!(world.submit(HIGH), Got::Slot);
         world.run([
