@@ -73,13 +73,13 @@ k1         left    k1_         notify::doorbell missed
 c1         ends    c1_         shard            missed
 m08        ends    m08_        shard            missed
 c3         ends    c3_         shard            missed
-m09        ends    m09_        slab             missed
+m09        ends    m09_        shard            missed
 n1-drain   ends    m09_        shard            missed
 b2         ends    m10_        admit::word      caught
 closed     ends    closed_n    shard            missed
 z2         ends    closed_a    shard            missed
 c1         engine  m11_        shard            missed
-m15        engine  m15_        engine           missed
+m15        engine  m15_        shard            missed
 dead       engine  dead_       shard            missed
 '
 
