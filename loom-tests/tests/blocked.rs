@@ -35,7 +35,7 @@ fn b2_a_release_opens_the_gate() {
             act(|w| {
                 w.submit(LOW);
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         world.finish();
     });
@@ -80,7 +80,7 @@ fn b4_the_same_band_does_not_pass() {
                     }
                 }
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         world.finish();
     });
@@ -130,7 +130,7 @@ fn z1_a_shrink_is_paid_by_releases() {
         let world = World::new(Spec { ring: 4, ..Spec::TWO }, ghost);
         assert_eq!((world.submit(HIGH), world.submit(HIGH)), (Got::Slot, Got::Slot));
         world.run([
-            act(|w| w.release()),
+            act(World::release),
             act(|w| {
                 w.release();
                 if matches!(w.submit(HIGH), Got::Waits(_)) {

@@ -167,7 +167,7 @@ fn o5_a_slot_that_comes_back_goes_to_the_first() {
                 let first = w.submit(HIGH);
                 in_order(w, first, w.submit(HIGH));
             }),
-            act(|w| w.release()),
+            act(World::release),
             act(|w| w.leave(held)),
         ]);
         world.finish();
@@ -191,7 +191,7 @@ fn t1_a_try_answers_and_posts_nothing() {
             act(|w| {
                 w.submit(HIGH);
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         world.finish();
     });
