@@ -449,6 +449,11 @@ impl World {
         self.pool().gate.unlock(held.0.without_lock());
         // ORDERING: SeqCst fence, as after every unlock.
         fence(Ordering::SeqCst);
+        self.look();
+    }
+
+    /// A turn, if ring or urgent list hold something.
+    pub fn look(&self) {
         if self.pool().has_mail() {
             self.shard.try_turn(self.pool(), &Now::lazy(self.shard.clock()), TURN_BUDGET);
         }

@@ -11,7 +11,7 @@ use bandgate_loom_tests::world::{Got, HIGH, LOW, Spec, World, act, check_world};
 #[test]
 fn b1_a_release_of_the_key_finds_the_capped_waiter() {
     let spec = Spec { flows: &[1], ring: 4, ..Spec::TWO };
-    check_world("b1", 500, Bound::new(1, 2), &["waiter granted"], move |ghost| {
+    check_world("b1", 500, Bound::new(2, 3), &["waiter granted"], move |ghost| {
         let world = World::new(spec, ghost);
         assert_eq!(world.submit_as(0, HIGH), Got::Slot);
         world.run([
@@ -35,7 +35,7 @@ fn b2_a_release_opens_the_gate() {
             act(|w| {
                 w.submit(LOW);
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         world.finish();
     });
@@ -80,7 +80,7 @@ fn b4_the_same_band_does_not_pass() {
                     }
                 }
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         world.finish();
     });
@@ -130,7 +130,7 @@ fn z1_a_shrink_is_paid_by_releases() {
         let world = World::new(Spec { ring: 4, ..Spec::TWO }, ghost);
         assert_eq!((world.submit(HIGH), world.submit(HIGH)), (Got::Slot, Got::Slot));
         world.run([
-            act(|w| w.release()),
+            act(World::release),
             act(|w| {
                 w.release();
                 if matches!(w.submit(HIGH), Got::Waits(_)) {
@@ -218,7 +218,7 @@ fn m13_a_size_asked_for_is_applied() {
 #[test]
 fn m07_key_and_tenant_are_one_step() {
     let spec = Spec { flows: &[1, 1], tenant: 1, ring: 4, ..Spec::TWO };
-    check_world("m07", 300, Bound::new(1, 2), &["waiter granted"], move |ghost| {
+    check_world("m07", 300, Bound::new(2, 3), &["waiter granted"], move |ghost| {
         let world = World::new(spec, ghost);
         assert_eq!(world.submit_as(0, HIGH), Got::Slot);
         world.run([

@@ -21,7 +21,7 @@ fn c1_an_abandoned_grant_goes_to_the_next() {
         let world = World::new(Spec::ONE, ghost);
         assert_eq!(world.submit(HIGH), Got::Slot);
         let (first, second) = (waits(world.submit(HIGH)), waits(world.submit(HIGH)));
-        world.run([act(move |w| w.abandon(first)), act(|w| w.release())]);
+        world.run([act(move |w| w.abandon(first)), act(World::release)]);
         world.settle();
         assert!(!world.waits(second), "the slot did not go on");
         world.finish();
@@ -40,7 +40,7 @@ fn m08_cancel_expiry_and_grant_have_one_winner() {
             act(move |w| {
                 w.cancel(ticket);
             }),
-            act(|w| w.release()),
+            act(World::release),
             act(|w| {
                 w.begin();
                 w.shard.poll(3_000_000);
@@ -123,7 +123,7 @@ fn m10_a_foreign_release_finds_the_waiter() {
             act(|w| {
                 w.submit(HIGH);
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         assert_eq!(world.settle().running, 1, "free slot beside a waiter");
         world.finish();
@@ -181,7 +181,7 @@ fn closed_a_shutdown_ends_every_wait() {
             act(|w| {
                 w.submit(HIGH);
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         assert_eq!(world.settle().waiting, 0, "waits for ever");
         let evicted = world.evicted(first) == Some(Reason::ShuttingDown);

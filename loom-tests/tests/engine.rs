@@ -1,11 +1,12 @@
 //! Models through the front door, and of a pool that died.
 #![cfg(loom)]
 
-use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use core::future::Future;
+use core::panic::AssertUnwindSafe;
+use core::task::{Context, Poll, Waker};
+use std::panic::catch_unwind;
 use std::pin::pin;
 use std::sync::{Arc, Once};
-use std::task::{Context, Poll, Waker};
 
 use bandgate_core::admit::word::PoolWord;
 use bandgate_core::clock::Clock;

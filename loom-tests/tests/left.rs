@@ -13,7 +13,7 @@ fn crowd<const N: usize>(world: &World, slots: u32) -> [Ticket; N] {
     for _ in 0..slots {
         assert_eq!(world.submit(HIGH), Got::Slot);
     }
-    std::array::from_fn(|_| match world.submit(HIGH) {
+    core::array::from_fn(|_| match world.submit(HIGH) {
         Got::Waits(ticket) => ticket,
         other => panic!("the pool is full: {other:?}"),
     })
@@ -33,7 +33,7 @@ fn u1_what_is_posted_is_found() {
         let held = world.hold();
         world.release();
         world.run([
-            act(|w| w.release()),
+            act(World::release),
             act(move |w| {
                 w.cancel(first);
             }),
@@ -82,7 +82,7 @@ fn u3_a_full_ring_refuses_submits_only() {
                     w.saw("busy");
                 }
             }),
-            act(|w| w.release()),
+            act(World::release),
             act(|w| w.leave(held)),
         ]);
         world.finish();

@@ -89,7 +89,7 @@ fn x1_an_entry_has_one_outcome() {
             act(move |w| {
                 w.cancel(ticket);
             }),
-            act(|w| w.release()),
+            act(World::release),
         ]);
         world.saw(if world.settle().running == 1 { "granted" } else { "cancelled" });
         world.finish();

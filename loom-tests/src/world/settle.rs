@@ -13,7 +13,7 @@ impl World {
     fn settle_expected(&self) {
         let (unharmed, refused) = {
             let mut books = self.books();
-            (std::mem::take(&mut books.unharmed), std::mem::take(&mut books.refused))
+            (core::mem::take(&mut books.unharmed), core::mem::take(&mut books.refused))
         };
         for ticket in unharmed {
             assert_eq!(self.evicted(ticket), None, "a stale command struck the next request");
