@@ -1,7 +1,7 @@
 //! Loom models of the protocols in `bandgate-core`, on its own types.
 //!
 //! A model is one property, at most three actors, and a **planted bug** that must make it fail; see
-//! [`check`] and `planted.sh`. How to run:
+//! `check` and `planted.sh`. How to run:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --profile loom -p bandgate-loom-tests
@@ -14,8 +14,8 @@
 //!   what is left over; an actor on the main thread would run before or after the others, not beside them.
 //! - Who polls and finds nothing calls `loom::thread::yield_now`, or a bounded number of polls: else the
 //!   model explores nothing but its spinning.
-//! - What only the model needs to know (owners, counts, witnesses) is kept outside loom, in [`Ghost`],
-//!   [`GhostCount`] or [`GhostFlag`]: it costs no schedules, orders nothing, and is exact at every step.
+//! - What only the model needs to know (owners, counts, witnesses) is kept outside loom, in `Ghost`,
+//!   `GhostCount` or `GhostFlag`: it costs no schedules, orders nothing, and is exact at every step.
 //! - A bug is planted in the production file, at the line that matters: `if planted!("name") { .. }`.
 
 #[cfg(loom)]

@@ -1,5 +1,5 @@
-//! One measured path after the other for callgrind: `paths NAME` runs it [`ROUNDS`] times inside
-//! [`collected`], `paths --list` names them. `instructions.sh` drives it.
+//! One measured path after the other for callgrind: `paths NAME` runs it `ROUNDS` times inside
+//! `collected`, `paths --list` names them. `instructions.sh` drives it.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the list is for the script")]
 

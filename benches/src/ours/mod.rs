@@ -194,7 +194,7 @@ fn capped_key(flow: u32, most: u32) -> KeySettings {
     }
 }
 
-/// The flow of this number, [`KEYS`] of them to a tenant.
+/// The flow of this number, `KEYS` of them to a tenant.
 pub fn flow_of(pool: &Pool, flow: u32) -> Flow {
     must(pool.flow("default", &tenant_name(flow / KEYS), &format!("key-{flow}")))
 }
