@@ -81,6 +81,9 @@ z2         ends    closed_a    shard            missed
 c1         engine  m11_        shard            missed
 m15        engine  m15_        shard            missed
 dead       engine  dead_       shard            missed
+e1         units   e1_         shard            missed
+e1         units   e2_         shard            missed
+e4-mark    units   e1_         shard            missed
 '
 
 loom() {

@@ -114,11 +114,9 @@ impl Ceiling {
     /// Enters the asking ring, once. `true`: it is new there, so the others are to be recalled.
     fn ask(&self, pool: u32) -> bool {
         let is_new = self.askers.schedule(pool, &self.pools[pool as usize].want);
-        if !planted!("e2-fence") {
-            // ORDERING: SeqCst fence between entering the ring and the second look at `spare`; pairs with
-            // the one in `give`.
-            fence(Ordering::SeqCst);
-        }
+        // ORDERING: SeqCst fence between entering the ring and the second look at `spare`; pairs with
+        // the one in `give`.
+        fence(Ordering::SeqCst);
         is_new
     }
 
@@ -136,11 +134,9 @@ impl Ceiling {
             }
             // ORDERING: Release pairs with `take`.
             self.spare.fetch_add(1, Ordering::Release);
-            if !planted!("e2-fence") {
-                // ORDERING: SeqCst fence between adding and the second look at the askers; see `ask`.
-                fence(Ordering::SeqCst);
-            }
-            if planted!("e2-give") || !self.is_asked() || self.take(1) == 0 {
+            // ORDERING: SeqCst fence between adding and the second look at the askers; see `ask`.
+            fence(Ordering::SeqCst);
+            if !self.is_asked() || self.take(1) == 0 {
                 return Given::Spare;
             }
         }
@@ -200,9 +196,7 @@ impl Hold<'_, '_> {
         if ceiling.ask(self.own_number()) {
             self.session.errands.recall();
         }
-        if !planted!("e2-look") {
-            self.draw(ceiling, 1);
-        }
+        self.draw(ceiling, 1);
     }
 
     /// Units that arrived by mail.
