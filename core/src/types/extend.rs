@@ -1,0 +1,156 @@
+//! The five policies a host may write itself, and what each is shown.
+//!
+//! An implementation is registered by type name at the engine's builder and named in the configuration like a
+//! policy of ours. All but [`SaturationDetector`] run under the pool's lock bit, inside the decision: they must be
+//! short, allocate nothing, call nothing that waits, and never call back into the engine. One that panics leaves
+//! its pool [`Reason::Poisoned`](crate::Reason::Poisoned). Each pool has an instance of its own.
+//!
+//! What they answer is checked, never trusted: an order that is no permutation, a ceiling that is no number, are
+//! replaced by the neutral answer and counted.
+
+use core::fmt;
+
+use super::BandMask;
+
+/// A saturation in millionths: how policies that must not compute in floats see it. 1,000,000 is full; it may be
+/// more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Millionths(pub u32);
+
+/// One decision about the order of the bands.
+#[derive(Clone, Copy, Debug)]
+pub struct BandCycle<'a> {
+    /// Provisioned priorities, most urgent first.
+    pub priorities: &'a [i32],
+    /// Bands that may run now; bit `i` is `priorities[i]`.
+    pub eligible: BandMask,
+    /// Saturation as the mode reads it (the request about to run included).
+    pub saturation: Millionths,
+    /// The engine's clock.
+    pub now_ns: u64,
+}
+
+/// In which order the bands are asked for a request. The walk skips gated and empty bands by itself.
+pub trait BandSelection: fmt::Debug + Send {
+    /// Orders the bands. `order` comes as 0, 1, 2, ... and must stay a permutation; the first is asked first.
+    fn rank(&mut self, cycle: &BandCycle<'_>, order: &mut [u8]);
+
+    /// A request of `priorities[band]` was dispatched. At most once per [`rank`](Self::rank).
+    fn record_dispatch(&mut self, band: usize) {
+        let _ = band;
+    }
+
+    /// The set of bands changed; what was kept per band has to follow.
+    fn bands_changed(&mut self, priorities: &[i32]) {
+        let _ = priorities;
+    }
+}
+
+/// The ceiling of each band: the saturation from which on it is gated.
+pub trait UsageLimit: fmt::Debug + Send {
+    /// Fills `out` (as long as `priorities`, all 1.0) with ceilings in 0..=1. They are made non-increasing
+    /// afterwards; NaN and values outside count as 1.0.
+    fn ceilings(&mut self, saturation: f64, priorities: &[i32], out: &mut [f64]);
+}
+
+/// A flow with something waiting in a band.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowHead {
+    /// Index of the flow in its pool; [`NONE`](super::NONE) for requests without a flow.
+    pub flow: u32,
+    /// Index of its tenant in its pool, or [`NONE`](super::NONE).
+    pub tenant: u32,
+    /// Key of its first request under the band's [`RequestOrder`].
+    pub head_key: u64,
+    /// Arrival number of its first request: never equal for two.
+    pub head_arrival: u64,
+    /// Cost of its first request in tokens.
+    pub head_cost: u32,
+}
+
+/// Which flow of a band is next.
+pub trait FlowFairness: fmt::Debug + Send {
+    /// The key of a flow whose first request changed: when it begins to wait, and after each of its dispatches
+    /// while more wait. The least key is next; equal keys go by arrival.
+    fn key(&mut self, head: &FlowHead) -> u64;
+
+    /// A request of this flow was dispatched.
+    fn record_dispatch(&mut self, head: &FlowHead) {
+        let _ = head;
+    }
+}
+
+/// What a [`RequestOrder`] sees of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestView {
+    /// When it was submitted, in nanoseconds of the engine's clock.
+    pub submitted_ns: u64,
+    /// When the host received it; the submission's time unless given.
+    pub received_ns: u64,
+    /// When it will be evicted; `u64::MAX`: never.
+    pub deadline_ns: u64,
+    /// When its first token is due, after the time received; `u64::MAX`: nothing was promised.
+    pub slo_ns: u64,
+    /// Estimated tokens.
+    pub cost: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// As given with the request.
+    pub tag: u64,
+}
+
+/// Which request of a flow is next.
+pub trait RequestOrder: fmt::Debug + Send {
+    /// The key of a request, asked once, when it is queued. The least is next; equal keys go by arrival.
+    fn key(&mut self, request: &RequestView) -> u64;
+}
+
+/// What a backend serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// Tokens; also what has no role.
+    #[default]
+    Decode,
+    /// Prompts.
+    Prefill,
+    /// Both.
+    Both,
+    /// Neither: it counts for no stage.
+    Other,
+}
+
+/// What a host knows about one backend at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BackendSample {
+    /// What it serves.
+    pub role: Role,
+    /// Requests waiting inside it.
+    pub waiting: u32,
+    /// Share of its KV cache in use, 0..=1 (more is kept).
+    pub kv: f64,
+    /// Requests in flight on it.
+    pub requests: u32,
+    /// Tokens in flight on it.
+    pub tokens: u64,
+    /// Age of the metrics in nanoseconds; `None`: it has none.
+    pub age_ns: Option<u64>,
+}
+
+/// A saturation, and how much each request dispatched after the sample adds to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// At the time of the sample; 1.0 is full, more is possible.
+    pub saturation: f64,
+    /// Added per request dispatched since, 0 or more, so that a burst between two samples cannot overshoot.
+    pub per_dispatch: f64,
+    /// Backends whose metrics were too old or absent.
+    pub stale: u32,
+}
+
+/// Turns samples of the backends into one saturation. Runs on the thread that reports the samples, not under the
+/// lock bit, possibly on several at once.
+pub trait SaturationDetector: fmt::Debug + Send + Sync {
+    /// The saturation of these backends. NaN counts as 1.0.
+    fn read(&self, samples: &[BackendSample]) -> Sampled;
+}
