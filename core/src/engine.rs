@@ -6,6 +6,7 @@
 
 mod admit;
 mod build;
+mod census;
 mod driver;
 mod permit;
 mod pool;
@@ -19,6 +20,7 @@ use core::time::Duration;
 
 pub use admit::Admit;
 pub use build::StartError;
+pub use census::{FlowName, Holder, Refused, Waiting};
 pub use permit::{Admitted, OwnedPermit, Permit};
 pub use pool::{CancelAnswer, Pool, Submitted};
 pub use queue::{Completion, CompletionQueue, QueueError, QueueRef};

@@ -25,6 +25,7 @@
 //! After the last unlock whoever was granted or evicted is woken.
 
 pub mod ceiling;
+pub mod census;
 mod codes;
 pub mod cold;
 pub mod completions;
@@ -32,7 +33,9 @@ pub mod execute;
 pub mod hold;
 pub mod pool;
 mod quick;
+pub mod refusals;
 mod rules;
+pub mod tracking;
 pub mod turn;
 mod view;
 

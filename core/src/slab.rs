@@ -45,6 +45,10 @@ pub enum Phase {
     Granted,
     /// Lost its place; the reason stands beside it. Not collected yet.
     Evicted,
+    /// In a pool that keeps track of who runs: has a slot, its future has not collected it yet.
+    Held,
+    /// The same with the permit out: the entry stands for it until the slot comes back.
+    Running,
 }
 
 /// One reading of an entry's state word: `generation 32 | reason 8 | phase 8`.
@@ -76,6 +80,8 @@ impl State {
             2 => Phase::Queued,
             3 => Phase::Granted,
             4 => Phase::Evicted,
+            5 => Phase::Held,
+            6 => Phase::Running,
             _ => Phase::Free,
         }
     }
@@ -105,6 +111,8 @@ pub struct Body {
     pub flow: u32,
     /// Estimated tokens.
     pub cost: u32,
+    /// Since when it waits or runs; 0 where nobody keeps track.
+    pub since_ns: u64,
     /// Kept by the wheel.
     pub timer: Timer,
     /// Completion queue (slot and generation), or [`NONE`]: the outcome goes to a waker.
@@ -119,6 +127,7 @@ impl Body {
         deadline_ns: u64::MAX,
         flow: NONE,
         cost: 0,
+        since_ns: 0,
         timer: Timer::IDLE,
         queue: NONE,
         band: 0,

@@ -78,6 +78,15 @@ pub enum Own {
         /// Generation of the ticket.
         generation: u32,
     },
+    /// A tracked permit ended.
+    Finish {
+        /// Slab index.
+        idx: u32,
+        /// Generation of the entry.
+        generation: u32,
+        /// Tokens really used.
+        actual: u32,
+    },
 }
 
 /// What became of the own command.
@@ -87,6 +96,13 @@ pub enum Answer {
     Done,
     /// Has a slot.
     Granted,
+    /// Has a slot, and keeps this entry until it gives it back.
+    Held {
+        /// Slab index.
+        idx: u32,
+        /// Generation.
+        generation: u32,
+    },
     /// Waits under this ticket.
     Queued {
         /// Slab index.
@@ -225,6 +241,10 @@ impl<'s, 'n> Hold<'s, 'n> {
             Own::Try(submission) => self.own_try(&submission),
             Own::Cancel { idx, generation } => self.cancel(idx, generation, true),
             Own::Abandon { idx, generation } => self.abandon(idx, generation),
+            Own::Finish { idx, generation, actual } => {
+                self.end_tracked(idx, generation, Some(actual));
+                Answer::Done
+            }
         };
         if self.stop.is_none() && !(planted!("z2") && matches!(own, Own::Nothing)) {
             self.decide();
@@ -296,8 +316,11 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// like everybody else.
     #[inline(always)]
     fn own_submit(&mut self, submission: &Submission) -> Answer {
+        if self.st.observes {
+            return self.observed(submission);
+        }
         if let Some(reason) = self.refusal(submission.flow) {
-            return Answer::Rejected(reason);
+            return self.refused(submission, reason);
         }
         let must_follow =
             !planted!("o3") && (!self.pool.ring.is_drained() || self.session.budget == 0);
@@ -308,14 +331,14 @@ impl<'s, 'n> Hold<'s, 'n> {
         if stop != Stop::Budget && (self.runs_now(submission) || self.runs_with_unit(submission)) {
             self.take_slot(submission.band, submission.flow, submission.cost);
             self.st.stats.direct += 1;
-            return Answer::Granted;
+            return self.granted_directly(submission);
         }
         if submission.timeout_ns == 0 {
-            return Answer::Rejected(Reason::Deadline);
+            return self.refused(submission, Reason::Deadline);
         }
         let (idx, generation) = match self.take_entry(submission) {
             Ok(entry) => entry,
-            Err(reason) => return Answer::Rejected(reason),
+            Err(reason) => return self.refused(submission, reason),
         };
         let deadline_ns = self.write_body(idx, submission);
         let Submission { band, flow, .. } = *submission;
@@ -325,8 +348,11 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// `try_admit` under LOCK: queues nothing, posts nothing.
     fn own_try(&mut self, submission: &Submission) -> Answer {
+        if self.st.observes {
+            return self.observed(submission);
+        }
         if let Some(reason) = self.refusal(submission.flow) {
-            return Answer::Rejected(reason);
+            return self.refused(submission, reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
             return Answer::Rejected(Reason::Busy);
@@ -340,12 +366,12 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
         self.take_slot(submission.band, submission.flow, submission.cost);
         self.st.stats.direct += 1;
-        Answer::Granted
+        self.granted_directly(submission)
     }
 
     /// Why a submission may not even wait.
     #[inline(always)]
-    fn refusal(&self, flow: u32) -> Option<Reason> {
+    pub(super) fn refusal(&self, flow: u32) -> Option<Reason> {
         if self.st.closed {
             return Some(Reason::ShuttingDown);
         }
@@ -355,9 +381,19 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// Whether a newcomer may take a slot, given that nobody who waits may run.
     #[inline(always)]
-    fn runs_now(&self, submission: &Submission) -> bool {
-        self.word.free() > self.pool.gate.reserve(usize::from(submission.band))
+    pub(super) fn runs_now(&mut self, submission: &Submission) -> bool {
+        self.has_slot_for(submission.band)
             && (submission.flow == NONE || self.st.caps.room(submission.flow) == Room::Yes)
+    }
+
+    /// Whether the gate leaves this band a slot. The reserves of a pool whose fast path is closed say nothing.
+    #[inline(always)]
+    fn has_slot_for(&mut self, band: u8) -> bool {
+        if !self.st.is_general {
+            return self.word.free() > self.pool.gate.reserve(usize::from(band));
+        }
+        let running = self.running();
+        self.word.free() > 0 && self.st.gates.eligible(running) >> band & 1 == 1
     }
 
     /// The same with a unit of the ceiling more, if one can be had.
@@ -366,6 +402,18 @@ impl<'s, 'n> Hold<'s, 'n> {
         self.shard.ceiling.is_some()
             && self.draw_for_newcomer(submission)
             && self.runs_now(submission)
+    }
+
+    /// The same whatever slots and caps say: for pools that only observe.
+    pub(super) fn take_beyond(&mut self, band: u8, flow: u32, cost: u32) {
+        let eligible = self.prepare_policy();
+        if eligible >> band & 1 == 1 {
+            self.st.policy.record(eligible, u32::from(band));
+        }
+        self.word = self.word.add_free(-1);
+        if flow != NONE {
+            self.st.caps.take_beyond(flow, cost);
+        }
     }
 
     /// Takes a slot, the caps and the charge, and settles the band policy.
@@ -460,6 +508,11 @@ impl<'s, 'n> Hold<'s, 'n> {
     #[inline(always)]
     fn enqueue(&mut self, idx: u32, generation: u32, band: u8, flow: u32, deadline_ns: u64) {
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
+        if self.st.tracking.on {
+            let now = self.session.now;
+            // SAFETY: this holder owns the entry.
+            unsafe { self.shard.slab.with_body(idx, |body| body.since_ns = now.ns()) };
+        }
         let view = SlabView::new(self.shard);
         self.st.enqueue(view, idx, u32::from(band), flow, deadline_ns);
     }

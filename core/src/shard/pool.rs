@@ -16,9 +16,11 @@ use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::settings::PoolSettings;
+use crate::types::settings::{PoolMode, PoolSettings};
 
 use super::completions::{MAX_QUEUES, OpenQueue};
+use super::refusals::Refusals;
+use super::tracking::Tracking;
 
 /// Flows whose urgent nodes stand in one allocation; few in the loom models.
 const NODE_CHUNK: usize = if cfg!(loom) { 4 } else { 1024 };
@@ -55,12 +57,23 @@ pub struct PoolStats {
     pub evicted: u64,
     /// Turns that spent their budget.
     pub budget_spent: u64,
+    /// An observing pool: would have been queued.
+    pub would_queue: u64,
+    /// An observing pool: would have been rejected.
+    pub would_reject: u64,
 }
 
 impl PoolStats {
     /// Nothing has happened.
-    pub(crate) const NONE: Self =
-        Self { commands: 0, granted: 0, direct: 0, evicted: 0, budget_spent: 0 };
+    pub(crate) const NONE: Self = Self {
+        commands: 0,
+        granted: 0,
+        direct: 0,
+        evicted: 0,
+        budget_spent: 0,
+        would_queue: 0,
+        would_reject: 0,
+    };
 }
 
 /// The plain state. Only the holder of LOCK touches it.
@@ -94,6 +107,14 @@ pub struct PoolState {
     pub shut: bool,
     /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
     pub peak: u32,
+    /// Every call takes the general turn: something is on that the fast path and the quick turn do not know.
+    pub is_general: bool,
+    /// Decides and counts, but admits everything at once.
+    pub observes: bool,
+    /// Who runs, where that is kept.
+    pub tracking: Tracking,
+    /// The last refusals, and what observing would have done.
+    pub refusals: Refusals,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -149,8 +170,10 @@ impl PoolCore {
         bands.sort_unstable_by(|a, b| b.cmp(a));
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
         let gate = PoolGate::new(units);
+        let is_general = settings.is_tracked() || settings.mode == PoolMode::Observe;
         for band in 0..bands.len() {
-            gate.set_reserve(band, gates.reserve(band, units));
+            let reserve = gates.reserve(band, units);
+            gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
         }
         let chunks = (settings.max_flows as usize).div_ceil(NODE_CHUNK);
         Self {
@@ -182,6 +205,10 @@ impl PoolCore {
                 closed: false,
                 shut: false,
                 peak: 0,
+                is_general,
+                observes: settings.mode == PoolMode::Observe,
+                tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
+                refusals: Refusals::new(),
                 stats: PoolStats::NONE,
             }),
             bands: bands.into_boxed_slice(),

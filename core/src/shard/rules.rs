@@ -27,6 +27,11 @@ pub(super) enum Stop {
 }
 
 impl PoolState {
+    /// Whether something is on that the fast path and the quick turn do not know.
+    pub(super) const fn needs_general_turns(&self) -> bool {
+        self.tracking.on || self.observes
+    }
+
     /// Slots in use.
     #[inline(always)]
     pub(super) fn running(&self, word: PoolWord) -> u32 {
@@ -39,7 +44,7 @@ impl PoolState {
     /// the time, 0 if nobody needed it.
     #[inline(always)]
     pub(super) fn quiet_at(&self, shard: &Shard, pool: &PoolCore) -> Option<u64> {
-        if !self.chain.is_empty() || !pool.is_mail_empty() {
+        if self.is_general || !self.chain.is_empty() || !pool.is_mail_empty() {
             return None;
         }
         if self.queues.waiting() == 0 {
