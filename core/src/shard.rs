@@ -24,6 +24,7 @@
 //!
 //! After the last unlock whoever was granted or evicted is woken.
 
+pub mod bands;
 pub mod ceiling;
 pub mod census;
 mod codes;
@@ -31,6 +32,7 @@ pub mod cold;
 pub mod completions;
 pub mod execute;
 pub mod hold;
+pub mod plan;
 pub mod pool;
 mod quick;
 pub mod refusals;

@@ -1,5 +1,6 @@
 //! A pool's handle: requests in, permits out.
 
+use alloc::vec::Vec;
 use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
 use std::panic::catch_unwind;
@@ -97,7 +98,7 @@ impl Pool {
         unsafe { self.core.as_ref() }
     }
 
-    fn meta(&self) -> &PoolMeta {
+    pub(super) fn meta(&self) -> &PoolMeta {
         &self.engine.pools[self.id.wrapping_sub(self.engine.first) as usize]
     }
 
@@ -111,12 +112,12 @@ impl Pool {
     }
 
     /// Priorities of its bands, most urgent first.
-    pub fn priorities(&self) -> &[i32] {
-        self.core().bands()
+    pub fn priorities(&self) -> Vec<i32> {
+        self.core().table().open().to_vec()
     }
 
     pub(super) fn priority_of(&self, band: u8) -> i32 {
-        self.core().bands().get(usize::from(band)).copied().unwrap_or_default()
+        self.core().table().get(band.into()).map_or(0, |(priority, _)| priority)
     }
 
     pub(super) fn name_of(&self, flow: u32) -> Option<FlowName> {
@@ -134,8 +135,7 @@ impl Pool {
     ///
     /// [`Reason::UnknownBand`]: the priority is not provisioned; it is never mapped to another.
     pub fn band(&self, priority: i32) -> Result<Band, Reason> {
-        let found = self.core().bands().iter().position(|&p| p == priority);
-        let index = found.and_then(|index| u8::try_from(index).ok()).ok_or(Reason::UnknownBand)?;
+        let index = self.core().table().find(priority).ok_or(Reason::UnknownBand)?;
         Ok(Band { pool: self.id, index })
     }
 

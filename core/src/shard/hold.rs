@@ -319,7 +319,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.flow) {
+        if let Some(reason) = self.refusal(submission.band, submission.flow) {
             return self.refused(submission, reason);
         }
         let must_follow =
@@ -351,7 +351,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.flow) {
+        if let Some(reason) = self.refusal(submission.band, submission.flow) {
             return self.refused(submission, reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
@@ -371,9 +371,12 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// Why a submission may not even wait.
     #[inline(always)]
-    pub(super) fn refusal(&self, flow: u32) -> Option<Reason> {
+    pub(super) fn refusal(&self, band: u8, flow: u32) -> Option<Reason> {
         if self.st.closed {
             return Some(Reason::ShuttingDown);
+        }
+        if !self.st.ranks.is_open(band) {
+            return Some(Reason::UnknownBand);
         }
         // A cap of 0 means refuse: who can never run must not wait for ever.
         (flow != NONE && self.st.caps.refuses(flow)).then_some(Reason::TenantQueueFull)
@@ -393,7 +396,8 @@ impl<'s, 'n> Hold<'s, 'n> {
             return self.word.free() > self.pool.gate.reserve(usize::from(band));
         }
         let running = self.running();
-        self.word.free() > 0 && self.st.gates.eligible(running) >> band & 1 == 1
+        let rank = self.st.ranks.rank(band.into());
+        self.word.free() > 0 && self.st.gates.eligible(running) >> rank & 1 == 1
     }
 
     /// The same with a unit of the ceiling more, if one can be had.
@@ -406,9 +410,9 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// The same whatever slots and caps say: for pools that only observe.
     pub(super) fn take_beyond(&mut self, band: u8, flow: u32, cost: u32) {
-        let eligible = self.prepare_policy();
-        if eligible >> band & 1 == 1 {
-            self.st.policy.record(eligible, u32::from(band));
+        let (eligible, rank) = (self.prepare_policy(), self.st.ranks.rank(band.into()));
+        if eligible >> rank & 1 == 1 {
+            self.st.policy.record(eligible, rank);
         }
         self.word = self.word.add_free(-1);
         if flow != NONE {
@@ -420,7 +424,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     #[inline(always)]
     fn take_slot(&mut self, band: u8, flow: u32, cost: u32) {
         let eligible = self.prepare_policy();
-        self.st.policy.record(eligible, u32::from(band));
+        self.st.policy.record(eligible, self.st.ranks.rank(band.into()));
         self.charge(flow, cost);
     }
 

@@ -16,8 +16,10 @@ use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
+use crate::types::MAX_BANDS;
 use crate::types::settings::{PoolMode, PoolSettings};
 
+use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
 use super::refusals::Refusals;
 use super::tracking::Tracking;
@@ -87,6 +89,8 @@ pub struct PoolState {
     pub queues: BandQueues,
     /// Flow and tenant rows.
     pub caps: Caps,
+    /// Where each band stands.
+    pub ranks: BandRanks,
     /// Order over the bands.
     pub policy: BandPolicy,
     /// Ceilings, as slot counts.
@@ -140,7 +144,8 @@ pub struct PoolCore {
     index: u32,
     engine_index: usize,
     max_cost: u32,
-    bands: Box<[i32]>,
+    table: BandTable,
+    most_bands: usize,
     state: UnsafeCell<PoolState>,
 }
 
@@ -169,6 +174,7 @@ impl PoolCore {
         let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
         bands.sort_unstable_by(|a, b| b.cmp(a));
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
+        let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
         let gate = PoolGate::new(units);
         let is_general = settings.is_tracked() || settings.mode == PoolMode::Observe;
         for band in 0..bands.len() {
@@ -193,8 +199,9 @@ impl PoolCore {
             state: UnsafeCell::new(PoolState {
                 size: units,
                 slots: settings.slots,
-                queues: BandQueues::new(bands.len(), max_waiting, settings.max_flows),
+                queues: BandQueues::new(most_bands, max_waiting, settings.max_flows),
                 caps: Caps::new(settings.max_flows),
+                ranks: BandRanks::new(bands.len()),
                 policy: BandPolicy::new(&settings.selection, &bands),
                 gates,
                 wheel: Wheel::new(0),
@@ -211,7 +218,8 @@ impl PoolCore {
                 refusals: Refusals::new(),
                 stats: PoolStats::NONE,
             }),
-            bands: bands.into_boxed_slice(),
+            table: BandTable::new(&bands),
+            most_bands,
         }
     }
 
@@ -231,9 +239,14 @@ impl PoolCore {
         self.engine_index
     }
 
-    /// Priorities, most urgent first.
-    pub fn bands(&self) -> &[i32] {
-        &self.bands
+    /// Which priority each band index means.
+    pub fn table(&self) -> &BandTable {
+        &self.table
+    }
+
+    /// Different priorities the pool has room for.
+    pub fn most_bands(&self) -> usize {
+        self.most_bands
     }
 
     /// Most cost a request may have.

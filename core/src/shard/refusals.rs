@@ -89,7 +89,7 @@ impl Hold<'_, '_> {
             return self.refused(sub, Reason::QueueFull);
         }
         self.decide();
-        match self.refusal(sub.flow) {
+        match self.refusal(sub.band, sub.flow) {
             Some(reason) => {
                 self.st.stats.would_reject += 1;
                 self.note_refusal(sub.band, sub.flow, reason);

@@ -29,7 +29,12 @@ pub(super) enum Stop {
 impl PoolState {
     /// Whether something is on that the fast path and the quick turn do not know.
     pub(super) const fn needs_general_turns(&self) -> bool {
-        self.tracking.on || self.observes
+        self.tracking.on || self.observes || !self.ranks.is_plain()
+    }
+
+    /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
+    pub(super) const fn allows_fast_admits(&self) -> bool {
+        !self.tracking.on && !self.observes
     }
 
     /// Slots in use.
@@ -129,13 +134,36 @@ impl PoolState {
         let caps = &self.caps;
         let room = |flow: u32, _tenant: u32| room(caps.room(flow));
         while candidates != 0 {
-            let band = candidates.trailing_zeros();
+            let band = self.ranks.index(candidates.trailing_zeros());
             candidates &= candidates - 1;
             if self.queues.front(&view, band, &room, &mut parking) != Front::Empty {
                 return true;
             }
         }
         false
+    }
+
+    /// The same where bands were added or removed: answers the rank too.
+    pub(super) fn next_ranked(
+        &mut self,
+        view: SlabView<'_>,
+        eligible: BandMask,
+        parking: &mut u32,
+    ) -> Result<(u32, u32, Waiter), Stop> {
+        let mut candidates = eligible & self.ranks.ranked(self.queues.ready());
+        loop {
+            let Some(rank) = self.policy.best(candidates) else {
+                return Err(Stop::NobodyMayRun);
+            };
+            let band = self.ranks.index(rank);
+            let caps = &self.caps;
+            let room = |flow: u32, _tenant: u32| room(caps.room(flow));
+            match self.queues.front(&view, band, &room, parking) {
+                Front::Ready(waiter) => return Ok((rank, band, waiter)),
+                Front::Empty => candidates &= !(1 << rank),
+                Front::Budget => return Err(Stop::Budget),
+            }
+        }
     }
 
     /// Takes out the waiter that [`next_waiter`](Self::next_waiter) found. After its charge, so that the
@@ -157,12 +185,12 @@ impl PoolState {
         &mut self,
         view: SlabView<'_>,
         eligible: BandMask,
-        band: u32,
+        (rank, band): (u32, u32),
         waiter: &Waiter,
         cost: u32,
         deadline_ns: u64,
     ) {
-        self.policy.record(eligible, band);
+        self.policy.record(eligible, rank);
         if waiter.flow != NONE {
             self.caps.take(waiter.flow, cost);
         }

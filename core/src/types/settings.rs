@@ -59,6 +59,9 @@ pub struct PoolSettings {
     pub max_flows: u32,
     /// Commands the pool's ring holds, a power of two, 1..=65,536. Full: a submit answers `Busy`.
     pub ring_capacity: u32,
+    /// Different priorities the pool may have in its life, those of `bands` included, at most 64; fewer than `bands`
+    /// has counts as that many. Each costs 8 bytes a flow.
+    pub max_bands: u32,
     /// Whether decisions hold or are only counted; live.
     pub mode: PoolMode,
     /// Keep track of who runs, for [`Pool::holders`](crate::Pool::holders): each running request then takes a place
@@ -162,6 +165,7 @@ impl PoolSettings {
             max_cost: Self::MAX_COST,
             max_flows: 1 << 18,
             ring_capacity: Self::DEFAULT_RING,
+            max_bands: 0,
             mode: PoolMode::Enforce,
             holders: false,
             max_hold: None,

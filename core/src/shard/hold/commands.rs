@@ -9,7 +9,7 @@ use crate::error::Reason;
 use crate::ring::urgent;
 use crate::slab::{Body, Phase};
 use crate::sync::planted;
-use crate::types::{NONE, TURN_BUDGET};
+use crate::types::{MAX_BANDS, NONE, TURN_BUDGET};
 use arrayvec::ArrayVec;
 
 impl Hold<'_, '_> {
@@ -122,7 +122,7 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        if let Some(reason) = self.refusal(body.flow).filter(|_| !planted!("closed")) {
+        if let Some(reason) = self.refusal(body.band, body.flow).filter(|_| !planted!("closed")) {
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;
@@ -237,10 +237,13 @@ impl Hold<'_, '_> {
 
     /// Writes the reserves and steps the epoch, so that a pool-only admit with an old reserve fails.
     pub(in crate::shard) fn publish_reserves(&mut self) {
-        for band in 0..self.pool.bands().len() {
-            let reserve = self.st.gates.reserve(band, self.st.size);
-            let reserve = if self.st.is_general { PoolGate::GATED } else { reserve };
-            self.pool.gate.set_reserve(band, reserve);
+        for band in 0..MAX_BANDS {
+            let Some((_, open)) = self.pool.table().get(band) else { break };
+            #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+            let rank = self.st.ranks.rank(band as u32) as usize;
+            let reserve = self.st.gates.reserve(rank, self.st.size);
+            let is_fast = open && self.st.allows_fast_admits();
+            self.pool.gate.set_reserve(band, if is_fast { reserve } else { PoolGate::GATED });
         }
         if !planted!("g2") {
             self.word = self.word.next_epoch();

@@ -46,9 +46,15 @@ impl Hold<'_, '_> {
             }
             let eligible = self.prepare_policy();
             let view = SlabView::new(self.shard);
-            match self.st.next_waiter(view, eligible, &mut parking) {
+            let next = if self.st.ranks.is_plain() {
+                let next = self.st.next_waiter(view, eligible, &mut parking);
+                next.map(|(band, waiter)| (band, band, waiter))
+            } else {
+                self.st.next_ranked(view, eligible, &mut parking)
+            };
+            match next {
                 Err(stop) => return stop,
-                Ok((band, waiter)) => self.grant(eligible, band, &waiter),
+                Ok((rank, band, waiter)) => self.grant(eligible, (rank, band), &waiter),
             }
         }
     }
@@ -61,19 +67,19 @@ impl Hold<'_, '_> {
 
     /// Gives the waiter a slot, or evicts it if its deadline has passed meanwhile.
     #[inline(always)]
-    fn grant(&mut self, eligible: u64, band: u32, waiter: &Waiter) {
+    fn grant(&mut self, eligible: u64, place: (u32, u32), waiter: &Waiter) {
         self.session.spend();
         let idx = waiter.idx;
         // SAFETY: the request waits in this pool, so its entry belongs to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
         let view = SlabView::new(self.shard);
         if body.deadline_ns != u64::MAX && body.deadline_ns <= self.session.now.ns() {
-            self.st.dequeue(view, band, idx, body.deadline_ns);
+            self.st.dequeue(view, place.1, idx, body.deadline_ns);
             self.session.progress.expired += 1;
             self.finish_entry(idx, &body, Some(Reason::Deadline));
         } else {
             self.word = self.word.add_free(-1);
-            self.st.grant(view, eligible, band, waiter, body.cost, body.deadline_ns);
+            self.st.grant(view, eligible, place, waiter, body.cost, body.deadline_ns);
             self.session.progress.grants += 1;
             self.finish_entry(idx, &body, None);
         }

@@ -1,0 +1,88 @@
+//! What a reload gives a pool: made whole before LOCK is taken, put in place at a turn boundary.
+
+use alloc::boxed::Box;
+
+use super::Shard;
+use super::bands::{Priorities, TooManyBands};
+use super::pool::{PoolCore, PoolState};
+use crate::admit::gates::BandGates;
+use crate::error::Reason;
+use crate::select::band::BandPolicy;
+use crate::types::settings::{PoolMode, PoolSettings};
+
+/// Everything decisions of a pool follow that may change while it lives.
+#[derive(Debug)]
+pub struct Plan {
+    settings: PoolSettings,
+    priorities: Priorities,
+    gates: BandGates,
+    policy: BandPolicy,
+}
+
+/// Why a plan could not be put in place; nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The pool is poisoned.
+    Pool(Reason),
+    /// More different priorities than the pool has room for.
+    TooManyBands,
+}
+
+impl From<TooManyBands> for Refused {
+    fn from(TooManyBands: TooManyBands) -> Self {
+        Self::TooManyBands
+    }
+}
+
+impl Plan {
+    /// For validated settings. Allocates.
+    pub fn new(settings: &PoolSettings) -> Box<Self> {
+        let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
+        priorities.sort_unstable_by(|a, b| b.cmp(a));
+        Box::new(Self {
+            gates: BandGates::new(
+                &settings.holdback,
+                &settings.selection,
+                &priorities,
+                settings.slots,
+            ),
+            policy: BandPolicy::new(&settings.selection, &priorities),
+            settings: settings.clone(),
+            priorities,
+        })
+    }
+
+    /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
+    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), TooManyBands> {
+        let PoolState { ranks, queues, .. } = st;
+        let waits = |band| queues.waiting_in(band) != 0;
+        let standing = ranks.set(pool.table(), &self.priorities, pool.most_bands(), waits)?;
+        if standing != self.priorities {
+            // Closed bands with waiters keep their place, and with it a ceiling and a weight.
+            let Self { settings, gates, policy, .. } = self;
+            *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
+            policy.set_bands(&standing);
+        }
+        self.gates.resize(st.slots);
+        self.gates.set_gauge(pool.gauge());
+        self.policy.inherit(&st.policy);
+        core::mem::swap(&mut self.gates, &mut st.gates);
+        core::mem::swap(&mut self.policy, &mut st.policy);
+        st.observes = self.settings.mode == PoolMode::Observe;
+        st.tracking.on = self.settings.is_tracked();
+        st.tracking.max_hold_ns = self.settings.max_hold_ns();
+        Ok(())
+    }
+}
+
+impl Shard {
+    /// Puts a plan in place; the decision that follows in the same hold obeys it. Waits for LOCK.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]; nothing changes.
+    pub(crate) fn adopt(&self, pool: &PoolCore, plan: &mut Plan) -> Result<(), Refused> {
+        self.reconfigure(pool, |st| plan.swap(pool, st)).map_err(Refused::Pool)??;
+        Ok(())
+    }
+}
