@@ -156,6 +156,22 @@ impl Caps {
         self.add(Row { flow, tenant, refuses: cap == 0 || tenant.cap == 0 })
     }
 
+    /// Gives a flow and its tenant other caps and weights; whether either was full and is not any more. Those who
+    /// run beyond a lower cap go on.
+    pub fn change(&mut self, flow: u32, own: (u32, u32), tenant: (u32, u32)) -> Freed {
+        let Some(row) = self.row_mut(flow) else { return Freed::default() };
+        let was_full = row.flow.is_full();
+        (row.flow.cap, row.flow.weight) = own;
+        row.refuses = own.0 == 0 || tenant.0 == 0;
+        let (freed, home) = (was_full && !row.flow.is_full(), row.flow.tenant);
+        let Some(Row { tenant: row, .. }) = self.row_mut(home) else {
+            return Freed { flow: freed, tenant: false };
+        };
+        let was_full = row.is_full();
+        (row.cap, row.weight) = tenant;
+        Freed { flow: freed, tenant: was_full && !row.is_full() }
+    }
+
     fn add(&mut self, row: Row) -> u32 {
         let index = self.count;
         if index as usize / CHUNK_ROWS == self.chunks.len() {

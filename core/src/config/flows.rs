@@ -3,8 +3,9 @@
 //! Interning is cold: it takes a mutex, allocates, and waits for the pool's lock. Hot calls take the index.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Reason;
 use crate::types::settings::{KeySettings, Settings};
@@ -32,8 +33,56 @@ pub struct NewFlow {
 /// Weight of a tenant or key that names none.
 const DEFAULT_WEIGHT: u32 = 100;
 
+/// What the settings say of tenants and keys.
+#[derive(Debug, Default)]
+struct Specs {
+    tenants: HashMap<String, RowSpec>,
+    keys: HashMap<(String, String), RowSpec>,
+    groups_of: HashMap<String, String>,
+}
+
+impl Specs {
+    const DEFAULT: RowSpec = RowSpec { cap: u32::MAX, weight: DEFAULT_WEIGHT };
+
+    fn new(settings: &Settings) -> Self {
+        let spec = |cap: Option<u32>, weight| RowSpec { cap: cap.unwrap_or(u32::MAX), weight };
+        let tenants = settings.tenants.iter();
+        let key = |key: &KeySettings| (key.tenant.clone(), key.name.clone());
+        Self {
+            tenants: tenants.map(|t| (t.name.clone(), spec(t.max_in_flight, t.weight))).collect(),
+            keys: settings.keys.iter().map(|k| (key(k), spec(k.max_in_flight, k.weight))).collect(),
+            groups_of: settings
+                .tenants
+                .iter()
+                .filter_map(|t| Some((t.name.clone(), t.group.clone()?)))
+                .collect(),
+        }
+    }
+
+    fn tenant(&self, name: &str) -> RowSpec {
+        self.tenants.get(name).copied().unwrap_or(Self::DEFAULT)
+    }
+
+    fn key(&self, tenant: &str, key: &str) -> RowSpec {
+        let name = (String::from(tenant), String::from(key));
+        self.keys.get(&name).copied().unwrap_or(Self::DEFAULT)
+    }
+}
+
+/// What a flow and its tenant may do from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewSpec {
+    /// The flow's row.
+    pub row: u32,
+    /// The flow's own.
+    pub flow: RowSpec,
+    /// Its tenant's.
+    pub tenant: RowSpec,
+}
+
 #[derive(Debug, Default)]
 struct Names {
+    specs: Specs,
     groups: HashMap<String, u32>,
     tenants: HashMap<(u32, String), u32>,
     flows: HashMap<(u32, String), u32>,
@@ -43,34 +92,43 @@ struct Names {
 #[derive(Debug)]
 pub struct Flows {
     names: Mutex<Names>,
-    tenants: HashMap<String, RowSpec>,
-    keys: HashMap<(String, String), RowSpec>,
-    groups_of: HashMap<String, String>,
     limit: u32,
 }
 
 impl Flows {
     /// The names of a pool under these settings, which say what is known of tenants and keys.
     pub fn new(settings: &Settings, max_flows: u32) -> Self {
-        let spec = |cap: Option<u32>, weight| RowSpec { cap: cap.unwrap_or(u32::MAX), weight };
-        let tenants = settings.tenants.iter();
-        let key = |key: &KeySettings| (key.tenant.clone(), key.name.clone());
-        Self {
-            names: Mutex::default(),
-            tenants: tenants.map(|t| (t.name.clone(), spec(t.max_in_flight, t.weight))).collect(),
-            keys: settings.keys.iter().map(|k| (key(k), spec(k.max_in_flight, k.weight))).collect(),
-            groups_of: settings
-                .tenants
-                .iter()
-                .filter_map(|t| Some((t.name.clone(), t.group.clone()?)))
-                .collect(),
-            limit: max_flows,
+        let names = Names { specs: Specs::new(settings), ..Names::default() };
+        Self { names: Mutex::new(names), limit: max_flows }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Names> {
+        // Nothing is inserted before the caller's code has answered, so a panic of it leaves the names whole.
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what new settings say of tenants and keys; what changes for the flows that exist.
+    pub fn reload(&self, settings: &Settings) -> Vec<NewSpec> {
+        let mut names = self.lock();
+        let (old, new) = (core::mem::take(&mut names.specs), Specs::new(settings));
+        let mut changed = Vec::new();
+        let tenants: HashMap<u32, &str> =
+            names.tenants.iter().map(|((_, tenant), row)| (*row, tenant.as_str())).collect();
+        for ((tenant_row, key), row) in &names.flows {
+            let Some(tenant) = tenants.get(tenant_row) else { continue };
+            let spec = |specs: &Specs| (specs.key(tenant, key), specs.tenant(tenant));
+            let (flow, its_tenant) = spec(&new);
+            if spec(&old) != (flow, its_tenant) {
+                changed.push(NewSpec { row: *row, flow, tenant: its_tenant });
+            }
         }
+        names.specs = new;
+        changed
     }
 
     /// Group, tenant and key of a flow. Cold: takes the mutex and looks through the names.
     pub fn name_of(&self, flow: u32) -> Option<(String, String, String)> {
-        let names = self.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let names = self.lock();
         let ((row, key), _) = names.flows.iter().find(|(_, index)| **index == flow)?;
         let ((group, tenant), _) = names.tenants.iter().find(|(_, index)| *index == row)?;
         let (group, _) = names.groups.iter().find(|(_, index)| *index == group)?;
@@ -93,12 +151,11 @@ impl Flows {
         add: impl FnOnce(&NewFlow) -> Result<(u32, u32), Reason>,
     ) -> Result<u32, Reason> {
         let key = if key.is_empty() { tenant } else { key };
-        let group = self.groups_of.get(tenant).map_or(group, String::as_str);
-        let group = if group.is_empty() { "default" } else { group };
-        // A panic of `add` leaves the names as they were: nothing is inserted before it has answered.
-        let mut names = self.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut names = self.lock();
+        let group = names.specs.groups_of.get(tenant).map_or(group, String::as_str);
+        let group = String::from(if group.is_empty() { "default" } else { group });
         let groups = u32::try_from(names.groups.len()).unwrap_or(u32::MAX);
-        let group_index = names.groups.get(group).copied().unwrap_or(groups);
+        let group_index = names.groups.get(&group).copied().unwrap_or(groups);
         let tenant_name = (group_index, String::from(tenant));
         let tenant_row = names.tenants.get(&tenant_name).copied();
         if let Some(row) = tenant_row
@@ -109,18 +166,15 @@ impl Flows {
         if names.flows.len() >= self.limit as usize {
             return Err(Reason::FlowTableFull);
         }
-        let default = RowSpec { cap: u32::MAX, weight: DEFAULT_WEIGHT };
-        let tenant_spec = self.tenants.get(tenant).copied().unwrap_or(default);
-        let key_name = (String::from(tenant), String::from(key));
-        let flow_spec = self.keys.get(&key_name).copied().unwrap_or(default);
+        let (tenant_spec, flow_spec) = (names.specs.tenant(tenant), names.specs.key(tenant, key));
         let (tenant_row, flow) = add(&NewFlow {
             tenant: tenant_row.ok_or(tenant_spec),
             group: group_index,
             flow: flow_spec,
         })?;
-        names.groups.entry(String::from(group)).or_insert(group_index);
+        names.groups.entry(group).or_insert(group_index);
         names.tenants.insert(tenant_name, tenant_row);
-        names.flows.insert((tenant_row, key_name.1), flow);
+        names.flows.insert((tenant_row, String::from(key)), flow);
         Ok(flow)
     }
 }

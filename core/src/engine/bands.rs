@@ -9,6 +9,7 @@ use super::build::check_pool;
 use super::{Band, Pool};
 use crate::error::Reason;
 use crate::shard::plan::{Plan, Refused};
+use crate::types::MAX_BANDS;
 use crate::types::settings::{BandSettings, PoolSettings};
 
 /// Why the bands of a pool were not changed; nothing changed.
@@ -99,6 +100,16 @@ impl Pool {
     /// The settings in force.
     pub fn settings(&self) -> PoolSettings {
         self.meta().live.lock().clone()
+    }
+
+    /// Different priorities the pool has room for, and those it would have had under these settings.
+    pub(super) fn bands_needed(&self, wanted: &PoolSettings) -> (usize, usize) {
+        let table = self.core().table();
+        let known =
+            |priority| (0..MAX_BANDS).any(|at| table.get(at).is_some_and(|b| b.0 == priority));
+        let taken = (0..MAX_BANDS).filter(|&at| table.get(at).is_some()).count();
+        let fresh = wanted.bands.iter().filter(|band| !known(band.priority)).count();
+        (self.core().most_bands(), taken + fresh)
     }
 
     /// Changes the settings in force, whole or not at all.

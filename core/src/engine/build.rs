@@ -9,6 +9,7 @@ use core::fmt;
 
 use super::{EngineCore, PoolMeta};
 use crate::clock::Clock;
+use crate::config::current::Current;
 use crate::config::flows::Flows;
 use crate::config::live::Live;
 use crate::notify::doorbell::Doorbell;
@@ -18,7 +19,7 @@ use crate::shard::ceiling::Ceiling;
 use crate::shard::completions::Queues;
 use crate::shard::pool::PoolCore;
 use crate::shard::{Decider, Shard, Sleeper};
-use crate::sync::{Arc, AtomicBool, Numbers};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Numbers};
 use crate::types::MAX_BANDS;
 use crate::types::policy::{BandSelection, Holdback};
 use crate::types::settings::{DriverKind, PoolSettings, Settings};
@@ -153,6 +154,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
     if faults.0.is_empty() { Ok(()) } else { Err(StartError { faults: faults.0 }) }
 }
 
+/// A wait as the path counts it; absent: for ever.
+pub(super) fn nanoseconds(wait: Option<core::time::Duration>) -> u64 {
+    wait.map_or(u64::MAX, |wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
+}
+
 fn sleeper() -> Arc<Sleeper> {
     Arc::new(Sleeper::new(Doorbell::new(Parker::new(Choice::Best))))
 }
@@ -208,9 +214,8 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
         pools: metas.into_boxed_slice(),
         queues,
         driver: settings.driver,
-        admission_timeout_ns: settings
-            .admission_timeout
-            .map_or(u64::MAX, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
+        admission_timeout_ns: AtomicU64::new(nanoseconds(settings.admission_timeout)),
+        current: Current::new(settings.clone()),
         fork_generation: fork::register().unwrap_or(0),
         stop: AtomicBool::new(false),
         clock,

@@ -5,7 +5,9 @@ use alloc::boxed::Box;
 use super::Shard;
 use super::bands::{Priorities, TooManyBands};
 use super::pool::{PoolCore, PoolState};
+use super::view::SlabView;
 use crate::admit::gates::BandGates;
+use crate::config::flows::NewSpec;
 use crate::error::Reason;
 use crate::select::band::BandPolicy;
 use crate::types::settings::{PoolMode, PoolSettings};
@@ -75,7 +77,28 @@ impl Plan {
     }
 }
 
+/// Rows changed in one hold of LOCK.
+const ROWS_PER_HOLD: usize = 256;
+
 impl Shard {
+    /// Gives flows and their tenants other caps and weights, a bounded number per hold of LOCK.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Poisoned`].
+    pub(crate) fn change_rows(&self, pool: &PoolCore, rows: &[NewSpec]) -> Result<(), Reason> {
+        for some in rows.chunks(ROWS_PER_HOLD) {
+            self.reconfigure(pool, |st| {
+                for NewSpec { row, flow, tenant } in some {
+                    let freed =
+                        st.caps.change(*row, (flow.cap, flow.weight), (tenant.cap, tenant.weight));
+                    st.unpark(SlabView::new(self), *row, freed);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Puts a plan in place; the decision that follows in the same hold obeys it. Waits for LOCK.
     ///
     /// # Errors

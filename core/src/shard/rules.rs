@@ -210,7 +210,7 @@ impl PoolState {
     }
 
     #[inline(never)]
-    fn unpark(&mut self, view: SlabView<'_>, flow: u32, freed: Freed) {
+    pub(super) fn unpark(&mut self, view: SlabView<'_>, flow: u32, freed: Freed) {
         if planted!("b1") {
             return;
         }
