@@ -94,6 +94,9 @@ pub struct PoolState {
     pub shut: bool,
     /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
     pub peak: u32,
+    /// Nothing of the above asks for more than a call's own command: no chain, not shut, no `peak` left over,
+    /// no engine ceiling. Settled by every general hold.
+    pub is_calm: bool,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -182,6 +185,7 @@ impl PoolCore {
                 closed: false,
                 shut: false,
                 peak: 0,
+                is_calm: true,
                 stats: PoolStats::NONE,
             }),
             bands: bands.into_boxed_slice(),
@@ -192,6 +196,12 @@ impl PoolCore {
     pub(crate) fn limit_free_cache(&mut self, limit: usize) {
         // SAFETY: `&mut self`: nobody else has the pool.
         unsafe { self.with_state(|st| st.free.set_limit(limit)) };
+    }
+
+    /// The pool's slots stand under an engine ceiling. Before the pool is shared.
+    pub(crate) fn expect_ceiling(&mut self) {
+        // SAFETY: as above.
+        unsafe { self.with_state(|st| st.is_calm = false) };
     }
 
     /// Index in the shard.
@@ -297,7 +307,8 @@ impl PoolCore {
     }
 
     /// Whether the pool holds no command at all, a claimed cell that is not stamped included, and nothing
-    /// urgent. Holder of LOCK only.
+    /// urgent. Exact for the holder of LOCK; after an unlock and its fence a `true` still means that there is
+    /// no mail, since who left a command claimed its cell before the fence of his own.
     #[inline(always)]
     pub(crate) fn is_mail_empty(&self) -> bool {
         self.ring.is_drained() && self.urgent.is_empty()
