@@ -183,6 +183,9 @@ impl Shard {
     /// The same shard under an engine ceiling; its pools were made with the units it was split into.
     #[must_use]
     pub fn under(mut self, ceiling: Option<Arc<Ceiling>>) -> Self {
+        if ceiling.is_some() {
+            self.pools.iter_mut().for_each(PoolCore::expect_ceiling);
+        }
         self.ceiling = ceiling;
         self
     }

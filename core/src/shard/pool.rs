@@ -119,6 +119,9 @@ pub struct PoolState {
     pub tracking: Tracking,
     /// The last refusals, and what observing would have done.
     pub refusals: Refusals,
+    /// Nothing of the above asks for more than a call's own command: no chain, not shut, no `peak` left over,
+    /// no engine ceiling. Settled by every general hold.
+    pub is_calm: bool,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -216,6 +219,7 @@ impl PoolCore {
                 observes: settings.mode == PoolMode::Observe,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 refusals: Refusals::new(),
+                is_calm: !is_general,
                 stats: PoolStats::NONE,
             }),
             table: BandTable::new(&bands),
@@ -227,6 +231,12 @@ impl PoolCore {
     pub(crate) fn limit_free_cache(&mut self, limit: usize) {
         // SAFETY: `&mut self`: nobody else has the pool.
         unsafe { self.with_state(|st| st.free.set_limit(limit)) };
+    }
+
+    /// The pool's slots stand under an engine ceiling. Before the pool is shared.
+    pub(crate) fn expect_ceiling(&mut self) {
+        // SAFETY: as above.
+        unsafe { self.with_state(|st| st.is_calm = false) };
     }
 
     /// Index in the shard.
@@ -337,7 +347,8 @@ impl PoolCore {
     }
 
     /// Whether the pool holds no command at all, a claimed cell that is not stamped included, and nothing
-    /// urgent. Holder of LOCK only.
+    /// urgent. Exact for the holder of LOCK; after an unlock and its fence a `true` still means that there is
+    /// no mail, since who left a command claimed its cell before the fence of his own.
     #[inline(always)]
     pub(crate) fn is_mail_empty(&self) -> bool {
         self.ring.is_drained() && self.urgent.is_empty()

@@ -49,17 +49,26 @@ impl PoolState {
     /// the time, 0 if nobody needed it.
     #[inline(always)]
     pub(super) fn quiet_at(&self, shard: &Shard, pool: &PoolCore) -> Option<u64> {
-        if self.is_general || !self.chain.is_empty() || !pool.is_mail_empty() {
-            return None;
-        }
-        if self.queues.waiting() == 0 {
-            return Some(0);
-        }
-        // Under an engine ceiling a pool where somebody waits may have to ask for units.
-        if self.shut || self.peak != 0 || shard.ceiling.is_some() {
+        if !pool.is_mail_empty() || (!self.is_calm && !self.has_nobody()) {
             return None;
         }
         if self.wheel.is_empty() { Some(0) } else { self.not_due_at(&shard.clock) }
+    }
+
+    /// Settles [`is_calm`](Self::is_calm). Under an engine ceiling a pool where somebody waits may have to ask
+    /// for units.
+    pub(super) fn settle_calm(&mut self, shard: &Shard) {
+        self.is_calm = self.chain.is_empty()
+            && !self.shut
+            && self.peak == 0
+            && shard.ceiling.is_none()
+            && !self.is_general;
+    }
+
+    /// Without waiters only a chain is work, whatever else there is, but for what quick turns do not know.
+    #[inline(never)]
+    fn has_nobody(&self) -> bool {
+        !self.is_general && self.chain.is_empty() && self.queues.waiting() == 0
     }
 
     /// Before the deadline published nothing can fire, so the wheel need not be asked.
@@ -259,6 +268,12 @@ impl PoolState {
             return None;
         }
         self.publish_changed_deadline(pool)
+    }
+
+    /// The same after a request with this deadline came or went: without one nothing has changed.
+    #[inline(always)]
+    pub(super) fn publish_after(&mut self, pool: &PoolCore, deadline_ns: u64) -> Option<u64> {
+        if deadline_ns == u64::MAX { None } else { self.publish_changed_deadline(pool) }
     }
 
     #[inline(never)]
