@@ -83,8 +83,7 @@ mod tests {
     use crate::types::extend::FlowHead;
 
     fn head(flow: u32) -> Head {
-        let flow =
-            FlowHead { flow, tenant: NONE, head_key: 0, head_arrival: 0, head_cost: 1 };
+        let flow = FlowHead { flow, tenant: NONE, head_key: 0, head_arrival: 0, head_cost: 1 };
         Head { flow, tie: 0 }
     }
 
