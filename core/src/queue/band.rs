@@ -1,16 +1,26 @@
 //! One band: its lanes in the order of their heads.
 #![forbid(unsafe_code)]
 
-use super::{heap::PackedHeap, lanes::Lanes, links::Links, order::Order};
+use super::{
+    heap::PackedHeap,
+    lanes::{Lanes, Place},
+    links::Links,
+    order::Order,
+};
 use crate::types::NONE;
 
 /// The lanes of one band that are not set aside.
 ///
-/// A single lane, the usual case with anonymous requests, stands in `top` alone and has no key: the heap is used
-/// only while there are two or more, and then all of them are in it with the keys of their heads.
+/// A lane that just got its first request has the latest head of all, so it goes to the end of a *list*, which is
+/// in order by itself; its key is not looked at. A lane whose head changes while others stand in the list goes to
+/// the *heap*, by the key of its head. The first of all is the first of the list or the top of the heap. So flows
+/// with one request at a time cost no heap at all, and one lane alone never needs a key: it stands in the list.
 #[derive(Debug)]
 pub(super) struct Band {
     heap: PackedHeap,
+    /// The ends of the list, `NONE` if it is empty.
+    first: u32,
+    last: u32,
     /// The lane whose head came first, `NONE` without lanes.
     top: u32,
     /// Requests that came and that went, modulo 2^32. Two counters, since one that goes up and down in the same
@@ -21,7 +31,7 @@ pub(super) struct Band {
 
 impl Band {
     pub(super) const fn new() -> Self {
-        Self { heap: PackedHeap::new(), top: NONE, came: 0, went: 0 }
+        Self { heap: PackedHeap::new(), first: NONE, last: NONE, top: NONE, came: 0, went: 0 }
     }
 
     /// Makes room for `lanes` lanes, never needed beyond `most`. May allocate.
@@ -53,15 +63,32 @@ impl Band {
         self.top
     }
 
-    /// Whether there is at most one lane.
+    /// Whether no lane has another beside it: whatever its head, it stands right.
     #[inline(always)]
     pub(super) fn has_one(&self) -> bool {
-        self.heap.is_empty()
+        self.first == self.last && self.heap.is_empty()
     }
 
-    /// Adds a lane with waiters.
-    #[inline]
-    pub(super) fn push<L: Links>(
+    /// Adds a lane whose head is the latest arrival.
+    #[inline(always)]
+    pub(super) fn append(&mut self, lanes: &mut Lanes, lane: u32) {
+        let last = self.last;
+        let it = lanes.get_mut(lane);
+        it.place = Place::List;
+        it.left = last;
+        it.right = NONE;
+        self.last = lane;
+        match lanes.find_mut(last) {
+            Some(last) => last.right = lane,
+            None => self.first = lane,
+        }
+        if self.top == NONE {
+            self.top = lane;
+        }
+    }
+
+    /// Adds a lane that comes back with the head it had.
+    pub(super) fn put_back<L: Links>(
         &mut self,
         links: &L,
         order: &Order,
@@ -69,29 +96,25 @@ impl Band {
         lane: u32,
     ) {
         if self.top == NONE {
-            self.top = lane;
+            self.append(lanes, lane);
         } else {
-            self.push_beside(links, order, lanes, lane);
+            self.push(links, order, lanes, lane);
+            self.set_top(links, order, lanes);
         }
     }
 
-    fn push_beside<L: Links>(&mut self, links: &L, order: &Order, lanes: &mut Lanes, lane: u32) {
-        if self.has_one() {
-            // The only lane had no key while it was alone.
-            self.heap.push(key(links, order, lanes, self.top), self.top, lanes);
-        }
-        self.heap.push(key(links, order, lanes, lane), lane, lanes);
-        self.set_top();
-    }
-
-    /// The head of the top lane was taken out, the lane has others: with two lanes or more only.
+    /// The head of the top lane was taken out and the lane has others; not if it is [alone](Self::has_one).
     #[inline]
-    pub(super) fn replace_top(&mut self, key: u64, lanes: &mut Lanes) {
-        self.heap.replace_top(key, lanes);
-        self.set_top();
+    pub(super) fn top_changed<L: Links>(&mut self, links: &L, order: &Order, lanes: &mut Lanes) {
+        if self.top == self.first {
+            self.update(links, order, lanes, self.top);
+        } else {
+            self.heap.replace_top(key(links, order, lanes, self.top), lanes);
+            self.set_top(links, order, lanes);
+        }
     }
 
-    /// A lane has another head.
+    /// A lane has a later head.
     pub(super) fn update<L: Links>(
         &mut self,
         links: &L,
@@ -99,41 +122,88 @@ impl Band {
         lanes: &mut Lanes,
         lane: u32,
     ) {
-        if !self.has_one() {
+        if lanes.get(lane).place == Place::Heap {
             self.heap.update(lanes.get(lane).at, key(links, order, lanes, lane), lanes);
-            self.set_top();
+        } else if self.first != self.last {
+            self.unlink(lanes, lane);
+            self.push(links, order, lanes, lane);
+        }
+        self.set_top(links, order, lanes);
+    }
+
+    /// Takes the top lane out.
+    #[inline(always)]
+    pub(super) fn pop<L: Links>(&mut self, links: &L, order: &Order, lanes: &mut Lanes) {
+        if self.heap.is_empty() {
+            // The first of the list, then.
+            let next = lanes.get(self.top).right;
+            self.first = next;
+            self.top = next;
+            match lanes.find_mut(next) {
+                Some(next) => next.left = NONE,
+                None => self.last = NONE,
+            }
+        } else {
+            self.remove(links, order, lanes, self.top);
         }
     }
 
     /// Takes a lane out.
-    #[inline]
-    pub(super) fn remove(&mut self, lanes: &mut Lanes, lane: u32) {
-        if self.has_one() {
-            self.top = NONE;
+    pub(super) fn remove<L: Links>(
+        &mut self,
+        links: &L,
+        order: &Order,
+        lanes: &mut Lanes,
+        lane: u32,
+    ) {
+        if lanes.get(lane).place == Place::Heap {
+            self.heap.remove(lanes.get(lane).at, lanes);
         } else {
-            self.remove_beside(lanes, lane);
+            self.unlink(lanes, lane);
         }
-    }
-
-    fn remove_beside(&mut self, lanes: &mut Lanes, lane: u32) {
-        self.heap.remove(lanes.get(lane).at, lanes);
-        self.set_top();
-        if self.heap.len() == 1 {
-            self.heap.clear();
-        }
+        self.set_top(links, order, lanes);
     }
 
     /// The keys have a new base.
     pub(super) fn rekey<L: Links>(&mut self, links: &L, order: &Order, lanes: &mut Lanes) {
         self.heap.rekey(lanes, |lanes, lane| key(links, order, lanes, lane));
-        if !self.has_one() {
-            self.set_top();
+        self.set_top(links, order, lanes);
+    }
+
+    fn push<L: Links>(&mut self, links: &L, order: &Order, lanes: &mut Lanes, lane: u32) {
+        lanes.get_mut(lane).place = Place::Heap;
+        self.heap.push(key(links, order, lanes, lane), lane, lanes);
+    }
+
+    fn unlink(&mut self, lanes: &mut Lanes, lane: u32) {
+        let (left, right) = (lanes.get(lane).left, lanes.get(lane).right);
+        match lanes.find_mut(left) {
+            Some(left) => left.right = right,
+            None => self.first = right,
+        }
+        match lanes.find_mut(right) {
+            Some(right) => right.left = left,
+            None => self.last = left,
         }
     }
 
-    #[inline]
-    fn set_top(&mut self) {
-        self.top = self.heap.top().unwrap_or(NONE);
+    fn set_top<L: Links>(&mut self, links: &L, order: &Order, lanes: &mut Lanes) {
+        let Some(top) = self.heap.top() else {
+            self.top = self.first;
+            return;
+        };
+        self.top = if self.first == NONE {
+            if self.heap.len() == 1 {
+                // Alone: to where it needs no key.
+                self.heap.clear();
+                self.append(lanes, top);
+            }
+            top
+        } else if self.heap.top_key() < Some(key(links, order, lanes, self.first)) {
+            top
+        } else {
+            self.first
+        };
     }
 }
 

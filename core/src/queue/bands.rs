@@ -2,8 +2,8 @@
 //!
 //! # Structure
 //!
-//! Requests of one flow in one band form a *lane* (first in, first out). A band keeps its lanes in a heap by the
-//! arrival of their heads (one lane alone is a heap of one without a key). A lane whose flow or tenant turns out
+//! Requests of one flow in one band form a *lane* (first in, first out). A band keeps its lanes in the order of the
+//! arrival of their heads, in a list and a heap (`band.rs`). A lane whose flow or tenant turns out
 //! to be at its cap when it reaches the top is *set aside*: on the flow (at most one lane per band), or in the
 //! leftist heap of its (tenant, band).
 //!
@@ -67,7 +67,7 @@ pub enum Front {
 
 /// The place of a band in the array of all that there can be: masked, so that no check is needed.
 #[inline(always)]
-fn of(band: impl Into<u32>) -> usize {
+pub(super) fn of(band: impl Into<u32>) -> usize {
     band.into() as usize % MAX_BANDS
 }
 
@@ -77,20 +77,20 @@ fn of(band: impl Into<u32>) -> usize {
 #[derive(Debug)]
 pub struct BandQueues {
     pub(super) order: Order,
-    ready: BandMask,
+    pub(super) ready: BandMask,
     /// Requests that came and that went, modulo 2^32, as in [`Band`].
     came: u32,
     went: u32,
-    capped: u32,
+    pub(super) capped: u32,
     /// Lanes set aside on tenants: while 0, nobody looks at a tenant's row.
-    on_tenants: u32,
+    pub(super) on_tenants: u32,
     max_waiting: u32,
     drain_from: u32,
     /// Bands in use.
     count: u32,
-    bands: [Band; MAX_BANDS],
+    pub(super) bands: [Band; MAX_BANDS],
     pub(super) lanes: Lanes,
-    rows: Rows,
+    pub(super) rows: Rows,
 }
 
 impl BandQueues {
@@ -162,7 +162,7 @@ impl BandQueues {
         if flow == NONE { NONE } else { self.rows.tenant_of(flow) }
     }
 
-    /// Appends a request. O(1), O(log lanes) if its flow has no other waiter in the band.
+    /// Appends a request. O(1).
     ///
     /// `idx` does not wait yet, fewer than `max_waiting` do, `flow` was added or is `NONE`.
     #[inline(always)]
@@ -171,7 +171,8 @@ impl BandQueues {
         // The usual append first and alone, the rest out of line: it needs no saved registers then.
         let lane = if flow == NONE { band } else { self.rows.lane(flow, band) };
         let spent = self.order.is_spent();
-        let usual = |it: &&mut Lane| it.place == Place::Heap && !spent;
+        let is_own = |it: &Lane| flow == NONE || it.is_of(flow, band);
+        let usual = |it: &&mut Lane| is_own(it) && it.is_in_band() && !spent;
         let Some(it) = self.lanes.find_mut(lane).filter(usual) else {
             return self.enqueue_rarely(links, idx, band, flow);
         };
@@ -230,10 +231,13 @@ impl BandQueues {
         }
         here.count_out();
         self.went = self.went.wrapping_add(1);
-        if next == NONE || self.on_tenants != 0 {
+        if self.on_tenants != 0 {
             self.settle_taken(links, lane, caps);
+        } else if next == NONE {
+            here.pop(links, &self.order, &mut self.lanes);
+            self.emptied(lane, band);
         } else if !here.has_one() {
-            here.replace_top(self.order.key(links.read(next).seq()), &mut self.lanes);
+            here.top_changed(links, &self.order, &mut self.lanes);
         }
         Some(idx)
     }
@@ -258,45 +262,17 @@ impl BandQueues {
             links.set_prev(link.next, link.prev);
         }
         it.len -= u32::from(it.flow != NONE);
-        let (tenant, band, in_heap) = (it.tenant, u32::from(it.band), it.place == Place::Heap);
+        let (tenant, band, in_band) = (it.tenant, u32::from(it.band), it.is_in_band());
         self.went = self.went.wrapping_add(1);
         self.bands[of(band)].count_out();
-        self.capped -= u32::from(!in_heap);
+        self.capped -= u32::from(!in_band);
         if was_head {
             self.settle_head(links, lane);
-            if in_heap {
+            if in_band {
                 self.follow(links, tenant, band, None::<&super::NoCaps>);
             }
         }
         true
-    }
-
-    /// The flow stopped being at its cap: its lanes take their places again. O(bands x log lanes).
-    ///
-    /// Harmless if it was not; must not be left out if it was.
-    pub fn flow_has_room<L: Links>(&mut self, links: &L, flow: u32) {
-        let mut bands = self.rows.parked_bands_of_flow(flow);
-        while bands != 0 {
-            let band = bands.trailing_zeros();
-            bands &= bands - 1;
-            self.rows.unpark_from_flow(flow, band);
-            let lane = self.rows.lane(flow, band);
-            self.capped -= self.lanes.get(lane).len;
-            self.push(links, lane);
-        }
-    }
-
-    /// The tenant stopped being at its cap: in each band its earliest lane takes its place again.
-    /// O(bands x log lanes), however many keys the tenant has.
-    ///
-    /// Harmless if it was not; must not be left out if it was.
-    pub fn tenant_has_room<L: Links>(&mut self, links: &L, tenant: u32) {
-        let mut bands = self.rows.parked_bands_of_tenant(tenant);
-        while bands != 0 {
-            let band = bands.trailing_zeros();
-            bands &= bands - 1;
-            self.unpark_root(links, tenant, band);
-        }
     }
 
     /// Takes out some request, caps or not, until nobody waits: for shutdown. O(log lanes) amortised.
@@ -319,67 +295,52 @@ impl BandQueues {
             self.rebase(links);
         }
         let seq = self.order.stamp();
-        let known = if flow == NONE { band } else { self.rows.lane(flow, band) };
-        let lane = if known == NONE { self.new_lane(flow, band) } else { known };
-        let it = self.lanes.get_mut(lane);
-        let (tail, place) = (it.tail, it.place);
-        it.tail = idx;
-        it.len += u32::from(flow != NONE);
         self.came = self.came.wrapping_add(1);
         self.bands[of(band)].count_in();
-        links.write(idx, Link::new(NONE, tail, seq, lane));
-        match place {
-            Place::Idle => {
-                it.head = idx;
-                self.push(links, lane);
-            }
-            Place::Heap => links.set_next(tail, idx),
-            Place::Flow | Place::Tenant => {
-                links.set_next(tail, idx);
-                self.capped += 1;
-            }
+        let lane = self.lane_of(flow, band);
+        links.write(idx, Link::new(NONE, self.lanes.get(lane).tail, seq, lane));
+        let it = self.lanes.get_mut(lane);
+        let tail = core::mem::replace(&mut it.tail, idx);
+        it.len += u32::from(flow != NONE);
+        if it.place == Place::Idle {
+            it.head = idx;
+            self.bands[of(band)].append(&mut self.lanes, lane);
+            self.ready |= 1 << band;
+        } else {
+            self.capped += u32::from(!it.is_in_band());
+            links.set_next(tail, idx);
         }
     }
 
-    fn new_lane(&mut self, flow: u32, band: u32) -> u32 {
+    /// The lane of a flow in a band: its own, or a new one.
+    #[inline(always)]
+    fn lane_of(&mut self, flow: u32, band: u32) -> u32 {
+        if flow == NONE {
+            return band;
+        }
+        let known = self.rows.lane(flow, band);
+        if self.lanes.find(known).is_some_and(|it| it.is_of(flow, band)) {
+            return known;
+        }
         #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
         let lane = self.lanes.allocate(Lane::new(flow, self.rows.tenant_of(flow), band as u8));
         self.rows.set_lane(flow, band, lane);
         lane
     }
 
-    /// The rest of [`take_front`](Self::take_front) if the lane is empty now, or a tenant has lanes set aside.
+    /// The rest of [`take_front`](Self::take_front) if a tenant has lanes set aside.
     #[inline(never)]
     fn settle_taken<L: Links>(&mut self, links: &L, lane: u32, caps: &impl Caps) {
-        let &Lane { head, flow, tenant, band, .. } = self.lanes.get(lane);
-        if flow == NONE && head == NONE {
-            // The anonymous lane of the band: no tenant, always in its place.
-            self.bands[of(band)].remove(&mut self.lanes, lane);
-            return self.emptied(lane);
-        }
+        let &Lane { tenant, band, .. } = self.lanes.get(lane);
         self.settle_head(links, lane);
         self.follow(links, tenant, u32::from(band), Some(caps));
     }
 
-    /// Puts a lane with waiters among those of its band.
-    #[inline]
-    fn push<L: Links>(&mut self, links: &L, lane: u32) {
-        let it = self.lanes.get_mut(lane);
-        it.place = Place::Heap;
-        let band = it.band;
-        self.bands[of(band)].push(links, &self.order, &mut self.lanes, lane);
-        self.ready |= 1 << band;
-    }
-
     /// Clears up after a lane that lost its last waiter and stands nowhere any more.
-    #[inline]
-    fn emptied(&mut self, lane: u32) {
-        let &Lane { flow, band, .. } = self.lanes.get(lane);
+    #[inline(always)]
+    fn emptied(&mut self, lane: u32, band: u32) {
         if self.bands[of(band)].top() == NONE {
             self.ready &= !(1 << band);
-        }
-        if flow != NONE {
-            self.rows.set_lane(flow, u32::from(band), NONE);
         }
         self.lanes.free(lane);
     }
@@ -389,8 +350,10 @@ impl BandQueues {
         let Lane { head, flow, tenant, band, place, .. } = *self.lanes.get(lane);
         let (here, band) = (&mut self.bands[of(band)], u32::from(band));
         match place {
-            Place::Heap if head == NONE => here.remove(&mut self.lanes, lane),
-            Place::Heap => here.update(links, &self.order, &mut self.lanes, lane),
+            Place::List | Place::Heap if head == NONE => {
+                here.remove(links, &self.order, &mut self.lanes, lane);
+            }
+            Place::List | Place::Heap => here.update(links, &self.order, &mut self.lanes, lane),
             Place::Flow if head == NONE => self.rows.unpark_from_flow(flow, band),
             Place::Tenant => {
                 let mut root = parked::remove(&mut self.lanes, self.rows.root(tenant, band), lane);
@@ -405,63 +368,8 @@ impl BandQueues {
             Place::Flow | Place::Idle => {}
         }
         if head == NONE {
-            self.emptied(lane);
+            self.emptied(lane, band);
         }
-    }
-
-    /// Sets the top lane of a band aside: on its flow, or on its tenant.
-    #[cold]
-    fn park_top<L: Links>(&mut self, links: &L, band: u32, room: Room, caps: &impl Caps) {
-        let here = &mut self.bands[of(band)];
-        let lane = here.top();
-        here.remove(&mut self.lanes, lane);
-        if here.top() == NONE {
-            self.ready &= !(1 << band);
-        }
-        let it = self.lanes.get_mut(lane);
-        let (flow, tenant) = (it.flow, it.tenant);
-        self.capped += it.len;
-        debug_assert!(
-            room != Room::TenantFull || tenant != NONE,
-            "a flow without tenant has no full tenant"
-        );
-        if room == Room::TenantFull && tenant != NONE {
-            it.place = Place::Tenant;
-            it.seq = self.order.number(links.read(it.head).seq());
-            let root = parked::insert(&mut self.lanes, self.rows.root(tenant, band), lane);
-            self.rows.set_root(tenant, band, root);
-            self.on_tenants += 1;
-        } else {
-            it.place = Place::Flow;
-            self.rows.park_on_flow(flow, band);
-            self.follow(links, tenant, band, Some(caps));
-        }
-    }
-
-    /// A lane of the tenant left the heap of the band, or its head did: the next one set aside becomes the guard,
-    /// unless the tenant is full (then nobody needs one).
-    #[inline]
-    fn follow<L: Links>(&mut self, links: &L, tenant: u32, band: u32, caps: Option<&impl Caps>) {
-        if self.on_tenants == 0
-            || tenant == NONE
-            || self.rows.parked_bands_of_tenant(tenant) & (1 << band) == 0
-        {
-            return;
-        }
-        let flow = self.lanes.get(self.rows.root(tenant, band)).flow;
-        if caps.is_none_or(|caps| caps.room(flow, tenant) != Room::TenantFull) {
-            self.unpark_root(links, tenant, band);
-        }
-    }
-
-    /// Puts the earliest lane of (tenant, band) back into the heap; there is one.
-    fn unpark_root<L: Links>(&mut self, links: &L, tenant: u32, band: u32) {
-        let lane = self.rows.root(tenant, band);
-        let root = parked::remove(&mut self.lanes, lane, lane);
-        self.rows.set_root(tenant, band, root);
-        self.on_tenants -= 1;
-        self.capped -= self.lanes.get(lane).len;
-        self.push(links, lane);
     }
 
     /// Moves the base of the keys up before they pass 40 bits. Every 2^39 arrivals, O(lanes) and the requests

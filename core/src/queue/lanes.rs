@@ -6,18 +6,20 @@ use alloc::vec::Vec;
 use super::heap::{Positions, grow};
 use crate::types::NONE;
 
-/// Where a lane stands.
+/// Where a lane stands; the last two are those not set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Place {
     /// Nowhere: it has no waiters.
     Idle,
-    /// In its band's heap.
-    Heap,
     /// Set aside because its flow is at its cap.
     Flow,
     /// Set aside because its tenant is at its cap: in the leftist heap of (tenant, band).
     Tenant,
+    /// In its band's list.
+    List,
+    /// In its band's heap.
+    Heap,
 }
 
 /// One lane. 48 bytes; those of idle flows are not kept.
@@ -29,15 +31,15 @@ pub struct Lane {
     pub tail: u32,
     /// How many wait; not counted in the anonymous lanes, which are never set aside.
     pub len: u32,
-    /// The flow, `NONE` for the anonymous lane of the band.
+    /// The flow, `NONE` for the anonymous lane of the band and for a lane given back.
     pub flow: u32,
     /// The flow's tenant or `NONE`.
     pub tenant: u32,
     /// Position in the band's heap, or parent in the leftist heap.
     pub at: u32,
-    /// Left child in the leftist heap.
+    /// Left child in the leftist heap, or the lane before in the band's list.
     pub left: u32,
-    /// Right child in the leftist heap.
+    /// Right child in the leftist heap, or the next lane in the band's list.
     pub right: u32,
     /// Arrival number of the head; kept up to date only in the leftist heap.
     pub seq: u64,
@@ -68,6 +70,18 @@ impl Lane {
             rank: 1,
             place: Place::Idle,
         }
+    }
+
+    /// Whether it has waiters and is not set aside.
+    #[inline(always)]
+    pub const fn is_in_band(&self) -> bool {
+        self.place as u8 >= Place::List as u8
+    }
+
+    /// Whether it is this flow's in this band; a lane given back is nobody's.
+    #[inline(always)]
+    pub const fn is_of(&self, flow: u32, band: u32) -> bool {
+        self.flow == flow && self.band as u32 == band
     }
 }
 
@@ -114,14 +128,14 @@ impl Lanes {
     }
 
     /// Gives an empty lane back; an anonymous one stays.
-    #[inline]
+    #[inline(always)]
     pub fn free(&mut self, index: u32) {
         let lane = &mut self.all[index as usize];
         debug_assert!(lane.head == NONE, "a lane is freed when its last waiter leaves");
         lane.place = Place::Idle;
         lane.tail = NONE;
-        lane.head = NONE;
         if index >= self.reserved {
+            lane.flow = NONE;
             lane.head = self.free;
             self.free = index;
         }

@@ -4,6 +4,7 @@
 //! no floats, no allocation after construction and interning.
 //!
 //! - [`bands`]: the queues of a pool, [`BandQueues`]: one first-come order per band, caps skipped in bounded time;
+//! - `aside`: lanes set aside because of a cap;
 //! - [`lanes`]: the first-in-first-out list of one flow in one band, and the arena these live in;
 //! - [`parked`]: lanes of a tenant at its cap, a leftist heap for each (tenant, band);
 //! - [`heap`]: the 4-ary heap of packed integers that orders the lanes of a band;
@@ -12,6 +13,7 @@
 //! - [`wheel`]: the timers, [`Wheel`].
 #![forbid(unsafe_code)]
 
+mod aside;
 mod band;
 pub mod bands;
 mod caps;
