@@ -7,6 +7,8 @@
 //! - `aside`: lanes set aside because of a cap;
 //! - [`lanes`]: the first-in-first-out list of one flow in one band, and the arena these live in;
 //! - [`parked`]: lanes of a tenant at its cap, a leftist heap for each (tenant, band);
+//! - [`leftist`]: the heap these and ranked bands are made of;
+//! - [`ranked`]: bands in another order than arrival;
 //! - [`heap`]: the 4-ary heap of packed integers that orders the lanes of a band;
 //! - [`order`]: the ordering key, the only place that knows it is first come, first served;
 //! - [`links`]: where the list links are kept;
@@ -19,9 +21,11 @@ pub mod bands;
 mod caps;
 pub mod heap;
 pub mod lanes;
+pub mod leftist;
 pub mod links;
 pub mod order;
 pub mod parked;
+pub mod ranked;
 mod rows;
 pub mod wheel;
 
