@@ -205,7 +205,12 @@ impl BandQueues {
         self.capped += u32::from(matches!(place, Place::Flow | Place::Tenant));
         if is_first {
             let change = if place == Place::Idle { Change::Begins } else { Change::Other };
-            self.settle_ranked(links, lane, change);
+            let is_later = self.settle_ranked(links, lane, change);
+            if is_later && place == Place::Ranked {
+                // A policy of the host may rank a flow behind where it was for a request that overtook the others.
+                let tenant = self.lanes.get(lane).tenant;
+                self.follow(links, tenant, band, None::<&super::NoCaps>);
+            }
         }
     }
 
@@ -257,10 +262,11 @@ impl BandQueues {
         self.follow(links, tenant, band.into(), Some(caps));
     }
 
-    /// The first request of a lane is another one, or none: the lane gets its new rank and place, or goes.
-    fn settle_ranked<L: Links>(&mut self, links: &L, lane: u32, change: Change) {
+    /// The first request of a lane is another one, or none: the lane gets its new rank and place, or goes. Whether
+    /// its rank is later than before.
+    fn settle_ranked<L: Links>(&mut self, links: &L, lane: u32, change: Change) -> bool {
         let Lane { head, flow, tenant, band, place, .. } = *self.lanes.get(lane);
-        let Some(ranking) = self.ranking.as_deref_mut() else { return };
+        let Some(ranking) = self.ranking.as_deref_mut() else { return false };
         let here = &mut self.bands[of(band)];
         match place {
             Place::Ranked => ranking.pull(here, &mut self.lanes, lane),
@@ -277,10 +283,11 @@ impl BandQueues {
             if here.waiting() == 0 {
                 ranking.order(band).emptied();
             }
-            return self.emptied(lane, band.into());
+            self.emptied(lane, band.into());
+            return true;
         }
         let first = self.head_of(links, lane);
-        let Some(ranking) = self.ranking.as_deref_mut() else { return };
+        let Some(ranking) = self.ranking.as_deref_mut() else { return false };
         let was = ranking.ranks[lane as usize];
         let rank = match change {
             Change::Begins => ranking.order(band).begins(&first),
@@ -292,7 +299,7 @@ impl BandQueues {
         let was = (was, core::mem::replace(&mut self.lanes.get_mut(lane).seq, arrival));
         match place {
             Place::Flow => {}
-            Place::Tenant if (rank, arrival) >= was => {
+            Place::Tenant if (rank, arrival) > was => {
                 let root = self.rows.root(tenant, band.into());
                 let root = leftist::insert(&mut ranking.by_rank(&mut self.lanes), root, lane);
                 self.rows.set_root(tenant, band.into(), root);
@@ -304,6 +311,7 @@ impl BandQueues {
                 self.ready |= 1 << band;
             }
         }
+        (rank, arrival) > was
     }
 
     /// The first request of a lane that has one, as a policy is shown it.
