@@ -113,12 +113,19 @@ pub struct Body {
     pub cost: u32,
     /// Since when it waits or runs; 0 where nobody keeps track.
     pub since_ns: u64,
+    /// Size in bytes.
+    pub bytes: u32,
     /// Kept by the wheel.
     pub timer: Timer,
     /// Completion queue (slot and generation), or [`NONE`]: the outcome goes to a waker.
     pub queue: u32,
     /// Band index.
     pub band: u8,
+    /// When the host received it. This and the next are for who queues an entry that came through the ring, and
+    /// written on that way alone.
+    pub received_ns: u64,
+    /// How long after that its first token was promised; `u64::MAX`: nothing was.
+    pub slo_ns: u64,
 }
 
 impl Body {
@@ -128,9 +135,12 @@ impl Body {
         flow: NONE,
         cost: 0,
         since_ns: 0,
+        bytes: 0,
         timer: Timer::IDLE,
         queue: NONE,
         band: 0,
+        received_ns: 0,
+        slo_ns: u64::MAX,
     };
 }
 

@@ -5,6 +5,7 @@
 pub mod chunked;
 pub mod extend;
 pub mod policy;
+pub mod rank;
 pub mod settings;
 
 /// Bands a pool may have; one bit each in a `u64` mask.

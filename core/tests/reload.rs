@@ -7,13 +7,13 @@ mod common;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use bandgate_core::types::policy::{BandSelection, Distribution, Holdback, Ratio, Schedule};
+use bandgate_core::types::policy::{BandSelection, Distribution, Holdback, Order, Ratio, Schedule};
 use bandgate_core::types::settings::{BandSettings, DriverKind, PoolMode, Settings};
 use bandgate_core::{BandError, CompletionQueue, Engine, Permit, Pool, Reason, Request};
 use common::{host, queued, settings, start, tenant, wfq};
 
 fn band(priority: i32) -> BandSettings {
-    BandSettings { priority, name: None }
+    BandSettings::new(priority)
 }
 
 fn ratios(ratios: &[(i32, u32)]) -> BandSelection {
@@ -55,7 +55,7 @@ fn a_band_added_between_others_is_served_in_its_place_and_handles_stay_true() {
     let low = Request::new(pool.band(0).unwrap()).no_timeout();
     let running = pool.try_admit(&low).unwrap();
     wait(&pool, &queue, 0, 2);
-    let new = pool.add_band(BandSettings { priority: 10, name: Some("batch".into()) }).unwrap();
+    let new = pool.add_band(BandSettings { name: Some("batch".into()), ..band(10) }).unwrap();
     assert_eq!((pool.band_named("batch"), pool.priorities()), (Ok(new), vec![20, 10, 0]));
     wait(&pool, &queue, 10, 1);
     wait(&pool, &queue, 20, 1);
@@ -167,6 +167,19 @@ fn what_cannot_change_is_refused_by_name_and_nothing_changes() {
     assert!(info.hash != before.hash && info.reloads == 1);
     engine.reload(&wanted).unwrap();
     assert_eq!(engine.config_info().hash, before.hash);
+}
+
+#[test]
+fn the_order_within_a_band_is_fixed_when_the_pool_is_made() {
+    let wanted = with_room(1, &[10], 3);
+    let (engine, pool, _clock) = host(&wanted);
+    let mut other = wanted.clone();
+    other.pools[0].bands[0].order = Order::Edf;
+    let error = engine.reload(&other).unwrap_err();
+    assert!(error.to_string().contains("bands.10.order"), "{error}");
+    let edf = BandSettings { order: Order::Edf, ..band(5) };
+    assert!(matches!(pool.add_band(edf), Err(BandError::Invalid(_))));
+    assert_eq!(pool.priorities(), [10, 0]);
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod ceilings;
 mod compare;
 #[path = "vectors/runner/files.rs"]
 mod files;
+#[path = "vectors/runner/flows.rs"]
+mod flows;
 #[path = "vectors/runner/input.rs"]
 mod input;
 #[path = "vectors/runner/ranks.rs"]

@@ -285,7 +285,7 @@ impl World {
     }
 
     fn submission(flow: u32, band: u8, timeout_ns: u64) -> Submission {
-        Submission { band, flow, cost: 1, timeout_ns, queue: NONE, tag: 0 }
+        Submission::new(band, flow, timeout_ns)
     }
 
     fn got(&self, answer: Answer, flow: u32, band: u8) -> Got {

@@ -37,7 +37,7 @@ fn shard() -> Arc<Shard> {
 
 fn submit(shard: &Shard, pool: usize) -> Answer {
     let timeout_ns = u64::MAX;
-    let request = Submission { band: 0, flow: NONE, cost: 1, timeout_ns, queue: NONE, tag: 0 };
+    let request = Submission::new(0, NONE, timeout_ns);
     shard.submit(&shard.pools()[pool], &request)
 }
 

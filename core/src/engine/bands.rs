@@ -124,6 +124,10 @@ impl Pool {
         let mut wanted = live.clone();
         change(&mut wanted)?;
         check_pool(&wanted).map_err(BandError::Invalid)?;
+        let fixed = self.meta().live.fixed_orders(&wanted);
+        if !fixed.is_empty() {
+            return Err(BandError::Invalid(fixed));
+        }
         self.put_in_force(&wanted)?;
         *live = wanted;
         Ok(())

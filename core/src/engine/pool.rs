@@ -189,8 +189,8 @@ impl Pool {
             Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns(),
             own => own,
         };
-        let Request { band, flow, cost, .. } = *request;
-        Submission { band, flow, cost, timeout_ns, queue, tag }
+        let Request { band, flow, cost, bytes, received_ns, slo_ns, .. } = *request;
+        Submission { band, flow, cost, bytes, timeout_ns, queue, tag, received_ns, slo_ns }
     }
 
     #[cold]

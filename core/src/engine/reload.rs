@@ -129,16 +129,21 @@ impl Engine {
         ConfigInfo { hash, reloads: current.reloads, refused: current.refused }
     }
 
-    /// Pools that have no room for the bands they are to have.
+    /// What the pools have no room for, or have fixed when they were made.
     fn room_for(&self, settings: &Settings) -> Vec<String> {
-        let lacks = |pool: &Pool| {
-            let wanted = settings.pools.iter().find(|wanted| wanted.name == pool.name())?;
+        let mut faults = Vec::new();
+        for (pool, wanted) in self.pools().zip(&settings.pools) {
+            faults.append(&mut pool.meta().live.fixed_orders(wanted));
             let (most, needed) = pool.bands_needed(wanted);
-            let message = "different priorities in this pool's life: restart, or raise maxBands";
-            (needed > most)
-                .then(|| format!("pools.{}.bands: {needed} {message} ({most})", pool.name()))
-        };
-        self.pools().filter_map(|pool| lacks(&pool)).collect()
+            if needed > most {
+                faults.push(format!(
+                    "pools.{}.bands: {needed} different priorities in this pool's life are more than {most}: \
+                     restart, or raise maxBands",
+                    pool.name()
+                ));
+            }
+        }
+        faults
     }
 
     fn put_in_force(&self, settings: &Settings) -> Vec<String> {

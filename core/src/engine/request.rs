@@ -19,7 +19,7 @@ pub struct Flow {
     pub(super) index: u32,
 }
 
-/// One request. Copy, 32 bytes; make it once per kind of request and reuse it.
+/// One request. Copy, 56 bytes; make it once per kind of request and reuse it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Request {
@@ -29,7 +29,10 @@ pub struct Request {
     pub(super) flow: u32,
     pub(super) cost: u32,
     pub(super) timeout_ns: u64,
+    pub(super) bytes: u32,
     pub(super) band: u8,
+    pub(super) received_ns: u64,
+    pub(super) slo_ns: u64,
 }
 
 impl Request {
@@ -45,7 +48,10 @@ impl Request {
             flow_pool: band.pool,
             cost: 1,
             timeout_ns: Self::DEFAULT_TIMEOUT,
+            bytes: 0,
             band: band.index,
+            received_ns: u64::MAX,
+            slo_ns: u64::MAX,
         }
     }
 
@@ -75,6 +81,33 @@ impl Request {
     #[must_use]
     pub const fn cost(mut self, tokens: u32) -> Self {
         self.cost = tokens;
+        self
+    }
+
+    /// Size in bytes, 0 unless given; for limits and orders that look at it.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(mut self, bytes: u32) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// When the host received it, in nanoseconds of the engine's clock ([`Engine::clock`](super::Engine::clock));
+    /// the time it is submitted unless given. What was promised ([`slo`](Self::slo)) counts from then.
+    #[inline]
+    #[must_use]
+    pub const fn received_at(mut self, now_ns: u64) -> Self {
+        self.received_ns = now_ns;
+        self
+    }
+
+    /// How long after it was received its first token is promised: what the `slo-deadline` order goes by. Requests
+    /// without a promise, and promises beyond 584 years, come last. For a header see
+    /// [`promise`](crate::select::request::slo_deadline::promise).
+    #[inline]
+    #[must_use]
+    pub fn slo(mut self, promise: Duration) -> Self {
+        self.slo_ns = u64::try_from(promise.as_nanos()).unwrap_or(u64::MAX);
         self
     }
 

@@ -47,10 +47,14 @@ impl BandQueues {
         room: Room,
         caps: &impl Caps,
     ) {
-        let here = &mut self.bands[of(band)];
-        let lane = here.top();
-        here.pop(links, &self.order, &mut self.lanes);
-        if here.top() == NONE {
+        let is_ranked = self.is_ranked(band);
+        let lane = self.bands[of(band)].top();
+        if is_ranked {
+            self.pull_top(band);
+        } else {
+            self.bands[of(band)].pop(links, &self.order, &mut self.lanes);
+        }
+        if self.bands[of(band)].top() == NONE {
             self.ready &= !(1 << band);
         }
         let it = self.lanes.get_mut(lane);
@@ -62,8 +66,13 @@ impl BandQueues {
         );
         if room == Room::TenantFull && tenant != NONE {
             it.place = Place::Tenant;
-            it.seq = self.order.number(links.read(it.head).seq());
-            let root = parked::insert(&mut self.lanes, self.rows.root(tenant, band), lane);
+            let root = self.rows.root(tenant, band);
+            let root = if is_ranked {
+                self.park_ranked(root, lane)
+            } else {
+                it.seq = self.order.number(links.read(it.head).seq());
+                parked::insert(&mut self.lanes, root, lane)
+            };
             self.rows.set_root(tenant, band, root);
             self.on_tenants += 1;
         } else {
@@ -98,18 +107,26 @@ impl BandQueues {
     /// Puts the earliest lane of (tenant, band) back into the heap; there is one.
     fn unpark_root<L: Links>(&mut self, links: &L, tenant: u32, band: u32) {
         let lane = self.rows.root(tenant, band);
-        let root = parked::remove(&mut self.lanes, lane, lane);
+        let root = if self.is_ranked(band) {
+            self.unpark_ranked(lane)
+        } else {
+            parked::remove(&mut self.lanes, lane, lane)
+        };
         self.rows.set_root(tenant, band, root);
         self.on_tenants -= 1;
         self.put_back(links, lane);
     }
 
     /// Puts a lane that was set aside among those of its band.
-    fn put_back<L: Links>(&mut self, links: &L, lane: u32) {
+    pub(super) fn put_back<L: Links>(&mut self, links: &L, lane: u32) {
         let it = self.lanes.get(lane);
         self.capped -= it.len;
         let band = it.band;
-        self.bands[of(band)].put_back(links, &self.order, &mut self.lanes, lane);
+        if self.is_ranked(band.into()) {
+            self.push_ranked(lane);
+        } else {
+            self.bands[of(band)].put_back(links, &self.order, &mut self.lanes, lane);
+        }
         self.ready |= 1 << band;
     }
 }

@@ -63,6 +63,11 @@ impl Band {
         self.top
     }
 
+    /// Another root of the heap that holds the lanes of a [ranked](super::ranked) band.
+    pub(super) fn set_root(&mut self, lane: u32) {
+        self.top = lane;
+    }
+
     /// Whether no lane has another beside it: whatever its head, it stands right.
     #[inline(always)]
     pub(super) fn has_one(&self) -> bool {

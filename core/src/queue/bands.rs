@@ -39,8 +39,11 @@ use super::{
     links::{Link, Links},
     order::Order,
     parked,
+    ranked::{self, Ranking},
     rows::Rows,
 };
+use alloc::boxed::Box;
+
 use crate::types::{BandMask, MAX_BANDS, NONE};
 
 /// A request that is next.
@@ -82,7 +85,7 @@ pub struct BandQueues {
     came: u32,
     went: u32,
     pub(super) capped: u32,
-    /// Lanes set aside on tenants: while 0, nobody looks at a tenant's row.
+    /// Lanes set aside on tenants, and one more if a band is ranked: while 0, nobody looks at a tenant's row.
     pub(super) on_tenants: u32,
     max_waiting: u32,
     drain_from: u32,
@@ -91,6 +94,12 @@ pub struct BandQueues {
     pub(super) bands: [Band; MAX_BANDS],
     pub(super) lanes: Lanes,
     pub(super) rows: Rows,
+    /// Requests there are at most, as asked for.
+    pub(super) capacity: u32,
+    /// Bands in another order than arrival, and those of them whose lanes are heaps.
+    pub(super) ranked: BandMask,
+    pub(super) keyed: BandMask,
+    pub(super) ranking: Option<Box<Ranking>>,
 }
 
 impl BandQueues {
@@ -114,6 +123,10 @@ impl BandQueues {
             bands: [const { Band::new() }; MAX_BANDS],
             lanes: Lanes::new(bands),
             rows: Rows::new(count, max_flows),
+            capacity: max_waiting,
+            ranked: 0,
+            keyed: 0,
+            ranking: None,
         }
     }
 
@@ -126,7 +139,11 @@ impl BandQueues {
     pub fn add_flow(&mut self, flow: u32, tenant: u32) {
         self.rows.add(flow, tenant);
         let (flows, most) = (flow.saturating_add(1), self.max_waiting);
-        self.lanes.reserve(most.min(flows.saturating_mul(self.count)), most);
+        let lanes = most.min(flows.saturating_mul(self.count));
+        self.lanes.reserve(lanes, most);
+        if let Some(ranking) = &mut self.ranking {
+            ranking.reserve((self.count + lanes) as usize);
+        }
         for band in self.bands.iter_mut().take(self.count as usize) {
             band.reserve(most.min(flows.saturating_add(1)), most);
         }
@@ -162,12 +179,13 @@ impl BandQueues {
         if flow == NONE { NONE } else { self.rows.tenant_of(flow) }
     }
 
-    /// Appends a request. O(1).
+    /// Appends a request to a band that is not [ranked](Self::is_ranked). O(1).
     ///
     /// `idx` does not wait yet, fewer than `max_waiting` do, `flow` was added or is `NONE`.
     #[inline(always)]
     pub fn enqueue<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32) {
         debug_assert!(self.waiting() < self.max_waiting, "the slab bounds what waits");
+        debug_assert!(!self.is_ranked(band), "the caller asked");
         // The usual append first and alone, the rest out of line: it needs no saved registers then.
         let lane = if flow == NONE { band } else { self.rows.lane(flow, band) };
         let spent = self.order.is_spent();
@@ -186,7 +204,7 @@ impl BandQueues {
         links.write(idx, Link::new(NONE, tail, seq, lane));
     }
 
-    /// The first request of the band that may run, by arrival; it stays queued.
+    /// The first request of the band that may run, by arrival or rank; it stays queued.
     ///
     /// Sets aside the capped lanes on the way; each takes 1 from `budget` and O(log lanes).
     #[inline(always)]
@@ -249,22 +267,15 @@ impl BandQueues {
         let link = links.read(idx);
         let lane = link.lane();
         let Some(it) = self.lanes.find_mut(lane) else { return false };
+        if self.ranked >> it.band & 1 != 0 {
+            self.remove_ranked(links, idx, lane);
+            return true;
+        }
         links.leave(idx);
-        let was_head = it.head == idx;
-        if was_head {
-            it.head = link.next;
-        } else {
-            links.set_next(link.prev, link.next);
-        }
-        if it.tail == idx {
-            it.tail = if was_head { NONE } else { link.prev };
-        } else if !was_head {
-            links.set_prev(link.next, link.prev);
-        }
+        let was_head = unlink(links, it, idx, link);
         it.len -= u32::from(it.flow != NONE);
         let (tenant, band, in_band) = (it.tenant, u32::from(it.band), it.is_in_band());
-        self.went = self.went.wrapping_add(1);
-        self.bands[of(band)].count_out();
+        self.count_out(band);
         self.capped -= u32::from(!in_band);
         if was_head {
             self.settle_head(links, lane);
@@ -292,13 +303,7 @@ impl BandQueues {
     /// is the one last given to the flow here.
     #[inline(never)]
     fn enqueue_rarely<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, lane: u32) {
-        if self.order.is_spent() {
-            self.rebase(links);
-        }
-        let seq = self.order.stamp();
-        self.came = self.came.wrapping_add(1);
-        let here = &mut self.bands[of(band)];
-        here.count_in();
+        let seq = self.count_in(links, band);
         let known = self.lanes.find_mut(lane).filter(|it| flow == NONE || it.is_of(flow, band));
         let (lane, tail) = match known {
             Some(it) => (lane, core::mem::replace(&mut it.tail, idx)),
@@ -316,7 +321,7 @@ impl BandQueues {
         it.len += u32::from(flow != NONE);
         if it.place == Place::Idle {
             it.head = idx;
-            here.append(&mut self.lanes, lane);
+            self.bands[of(band)].append(&mut self.lanes, lane);
             self.ready |= 1 << band;
         } else {
             self.capped += u32::from(!it.is_in_band());
@@ -324,17 +329,56 @@ impl BandQueues {
         }
     }
 
-    /// The rest of [`take_front`](Self::take_front) if a tenant has lanes set aside.
+    /// Counts an arrival; its number.
+    #[inline(always)]
+    pub(super) fn count_in<L: Links>(&mut self, links: &L, band: u32) -> u64 {
+        if self.order.is_spent() {
+            self.rebase(links);
+        }
+        self.came = self.came.wrapping_add(1);
+        self.bands[of(band)].count_in();
+        self.order.stamp()
+    }
+
+    /// Counts one who leaves.
+    #[inline(always)]
+    pub(super) fn count_out(&mut self, band: u32) {
+        self.went = self.went.wrapping_add(1);
+        self.bands[of(band)].count_out();
+    }
+
+    /// The lane of a flow in a band: its own, or a new one.
+    #[inline(always)]
+    pub(super) fn lane_of(&mut self, flow: u32, band: u32) -> u32 {
+        if flow == NONE {
+            return band;
+        }
+        let known = self.rows.lane(flow, band);
+        if self.lanes.find(known).is_some_and(|it| it.is_of(flow, band)) {
+            return known;
+        }
+        let lane = self.lanes.allocate();
+        let tenant = self.rows.give_lane(flow, band, lane);
+        #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+        let fresh = Lane::new(flow, tenant, band as u8);
+        *self.lanes.get_mut(lane) = fresh;
+        lane
+    }
+
+    /// The rest of [`take_front`](Self::take_front) if a tenant has lanes set aside or a band is ranked.
     #[inline(never)]
     fn settle_taken<L: Links>(&mut self, links: &L, lane: u32, caps: &impl Caps) {
-        let &Lane { tenant, band, .. } = self.lanes.get(lane);
+        let &Lane { tenant, band, place, .. } = self.lanes.get(lane);
+        if place == Place::Ranked {
+            return self.settle_served(links, lane, caps);
+        }
         self.settle_head(links, lane);
         self.follow(links, tenant, u32::from(band), Some(caps));
     }
 
     /// Clears up after a lane that lost its last waiter and stands nowhere any more.
     #[inline(always)]
-    fn emptied(&mut self, lane: u32, band: u32) {
+    pub(super) fn emptied(&mut self, lane: u32, band: u32) {
         if self.bands[of(band)].top() == NONE {
             self.ready &= !(1 << band);
         }
@@ -361,7 +405,7 @@ impl BandQueues {
                 }
                 self.rows.set_root(tenant, band, root);
             }
-            Place::Flow | Place::Idle => {}
+            Place::Flow | Place::Idle | Place::Ranked => {}
         }
         if head == NONE {
             self.emptied(lane, band);
@@ -374,9 +418,11 @@ impl BandQueues {
     pub(super) fn rebase<L: Links>(&mut self, links: &L) {
         let order = &mut self.order;
         let number = |lane: &Lane| order.number(links.read(lane.head).seq());
-        let oldest = self.lanes.in_use().map(number).min();
+        // A heap of requests has their whole numbers beside it.
+        let lists = || self.lanes.in_use().filter(|lane| ranked::is_list(self.keyed, lane));
+        let oldest = lists().map(number).min();
         let step = order.rebase(oldest);
-        for lane in self.lanes.in_use() {
+        for lane in lists() {
             let mut idx = lane.head;
             while idx != NONE {
                 let link = links.read(idx);
@@ -388,8 +434,27 @@ impl BandQueues {
                 idx = link.next;
             }
         }
-        for band in &mut self.bands {
-            band.rekey(links, order, &mut self.lanes);
+        for (index, band) in self.bands.iter_mut().enumerate() {
+            if self.ranked >> index & 1 == 0 {
+                band.rekey(links, order, &mut self.lanes);
+            }
         }
     }
+}
+
+/// Takes a request out of the list of its lane; whether it was the first.
+#[inline(always)]
+pub(super) fn unlink<L: Links>(links: &L, it: &mut Lane, idx: u32, link: Link) -> bool {
+    let was_head = it.head == idx;
+    if was_head {
+        it.head = link.next;
+    } else {
+        links.set_next(link.prev, link.next);
+    }
+    if it.tail == idx {
+        it.tail = if was_head { NONE } else { link.prev };
+    } else if !was_head {
+        links.set_prev(link.next, link.prev);
+    }
+    was_head
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::heap::{Positions, grow};
 use crate::types::NONE;
 
-/// Where a lane stands; the last two are those not set aside.
+/// Where a lane stands; the last three are those not set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Place {
@@ -20,6 +20,8 @@ pub enum Place {
     List,
     /// In its band's heap.
     Heap,
+    /// In the leftist heap of its ranked band.
+    Ranked,
 }
 
 /// One lane. 48 bytes; those of idle flows are not kept.
@@ -27,7 +29,7 @@ pub enum Place {
 pub struct Lane {
     /// The first request, `NONE` without waiters. Links the free lanes.
     pub head: u32,
-    /// The last request.
+    /// The last request; the first once more if the lane is a heap.
     pub tail: u32,
     /// How many wait; not counted in the anonymous lanes, which are never set aside.
     pub len: u32,
@@ -35,17 +37,17 @@ pub struct Lane {
     pub flow: u32,
     /// The flow's tenant or `NONE`.
     pub tenant: u32,
-    /// Position in the band's heap, or parent in the leftist heap.
+    /// Position in the band's heap, or parent in a leftist heap.
     pub at: u32,
-    /// Left child in the leftist heap, or the lane before in the band's list.
+    /// Left child in a leftist heap, or the lane before in the band's list.
     pub left: u32,
-    /// Right child in the leftist heap, or the next lane in the band's list.
+    /// Right child in a leftist heap, or the next lane in the band's list.
     pub right: u32,
-    /// Arrival number of the head; kept up to date only in the leftist heap.
+    /// Arrival number of the head; kept up to date only in a leftist heap, and always in a ranked band.
     pub seq: u64,
     /// The band.
     pub band: u8,
-    /// Length of the right spine in the leftist heap.
+    /// Length of the right spine in a leftist heap.
     pub rank: u8,
     /// Where it stands.
     pub place: Place,

@@ -21,6 +21,8 @@ pub trait Links {
     fn set_prev(&self, idx: u32, prev: u32);
     /// Marks an entry as one that does not wait any more; returns its `next`.
     fn leave(&self, idx: u32) -> u32;
+    /// The cost of the request, for the fairness policies of hosts.
+    fn cost(&self, idx: u32) -> u32;
 }
 
 /// Links in a plain vector: for tests and benches of the queues alone.
@@ -69,5 +71,10 @@ impl Links for VecLinks {
     fn leave(&self, idx: u32) -> u32 {
         self.edit(idx, Link::leave);
         self.read(idx).next
+    }
+
+    /// Every request costs 1.
+    fn cost(&self, _idx: u32) -> u32 {
+        1
     }
 }

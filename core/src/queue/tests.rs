@@ -6,6 +6,7 @@ mod heap;
 mod model;
 mod order;
 mod parked;
+mod ranked;
 mod wheel;
 mod worst;
 

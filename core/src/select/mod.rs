@@ -1,3 +1,7 @@
-//! Stage `select`: which [`band`] is served next. Who is next within a band is the order of its queue (`queue`).
+//! Stage `select`: which [`band`] is served next, which [`flow`] of it, and which [`request`] of that flow.
+//!
+//! A policy ranks; it never sees a queue. The queue asks for a rank when it needs one and keeps the order.
 
 pub mod band;
+pub mod flow;
+pub mod request;

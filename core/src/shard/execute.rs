@@ -76,7 +76,7 @@ impl Shard {
         };
         let now = Now::lazy(&self.clock);
         // SAFETY: the index was just taken, so the entry is ours until the push.
-        let _deadline = unsafe { self.slab.with_body(idx, |body| submission.write(body, &now)) };
+        unsafe { self.slab.with_body(idx, |body| submission.write_whole(body, &now)) };
         if pool.ring.push(codes::submit(idx, generation)).is_err() {
             self.slab.give(idx);
             return Answer::Rejected(Reason::Busy);

@@ -5,6 +5,7 @@
 
 mod commands;
 mod decide;
+mod submission;
 
 use arrayvec::ArrayVec;
 
@@ -17,45 +18,12 @@ use crate::admit::caps::Room;
 use crate::admit::word::PoolWord;
 use crate::clock::Now;
 use crate::error::Reason;
-use crate::slab::{Body, Phase, State};
+use crate::slab::{Phase, State};
 use crate::sync::planted;
+use crate::types::extend::RequestView;
 use crate::types::{NONE, TURN_BUDGET};
 
-/// A request as the caller states it.
-#[derive(Clone, Copy, Debug)]
-pub struct Submission {
-    /// Band index.
-    pub band: u8,
-    /// Flow index, or [`NONE`].
-    pub flow: u32,
-    /// Estimated tokens, at least 1.
-    pub cost: u32,
-    /// Longest wait in nanoseconds; `u64::MAX`: for ever; 0: now or never.
-    pub timeout_ns: u64,
-    /// Completion queue (slot and generation), or [`NONE`].
-    pub queue: u32,
-    /// Given back with the completion.
-    pub tag: u64,
-}
-
-impl Submission {
-    /// Fills the body of an entry the caller owns; answers its deadline. `now` is read only if there is a
-    /// timeout.
-    #[inline(always)]
-    pub(super) fn write(&self, body: &mut Body, now: &Now<'_>) -> u64 {
-        let deadline_ns = match self.timeout_ns {
-            u64::MAX => u64::MAX,
-            timeout => now.ns().saturating_add(timeout),
-        };
-        body.tag = self.tag;
-        body.deadline_ns = deadline_ns;
-        body.flow = self.flow;
-        body.cost = self.cost;
-        body.queue = self.queue;
-        body.band = self.band;
-        deadline_ns
-    }
-}
+pub use submission::Submission;
 
 /// The command a call brings along, but for submit and release, which have turns of their own.
 #[derive(Clone, Copy, Debug)]
@@ -342,7 +310,10 @@ impl<'s, 'n> Hold<'s, 'n> {
         };
         let deadline_ns = self.write_body(idx, submission);
         let Submission { band, flow, .. } = *submission;
-        self.enqueue(idx, generation, band, flow, deadline_ns);
+        let now = self.session.now;
+        self.enqueue(idx, generation, band, flow, deadline_ns, || {
+            submission.view(deadline_ns, now)
+        });
         Answer::Queued { idx, generation }
     }
 
@@ -491,7 +462,9 @@ impl<'s, 'n> Hold<'s, 'n> {
             Ok(entry) => entry,
             Err(reason) => return Answer::Rejected(reason),
         };
-        let _deadline = self.write_body(idx, submission);
+        let now = self.session.now;
+        // SAFETY: the index was just taken: this holder owns the entry.
+        unsafe { self.shard.slab.with_body(idx, |body| submission.write_whole(body, now)) };
         let command = codes::submit(idx, generation);
         if self.pool.ring.push(command).is_err() {
             self.shard.slab.give_cached(&mut self.st.free, idx);
@@ -510,7 +483,15 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// Puts an owned entry into its band.
     #[inline(always)]
-    fn enqueue(&mut self, idx: u32, generation: u32, band: u8, flow: u32, deadline_ns: u64) {
+    fn enqueue(
+        &mut self,
+        idx: u32,
+        generation: u32,
+        band: u8,
+        flow: u32,
+        deadline_ns: u64,
+        about: impl FnOnce() -> RequestView,
+    ) {
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
         if self.st.tracking.on {
             let now = self.session.now;
@@ -518,6 +499,6 @@ impl<'s, 'n> Hold<'s, 'n> {
             unsafe { self.shard.slab.with_body(idx, |body| body.since_ns = now.ns()) };
         }
         let view = SlabView::new(self.shard);
-        self.st.enqueue(view, idx, u32::from(band), flow, deadline_ns);
+        self.st.enqueue(view, idx, u32::from(band), flow, deadline_ns, about);
     }
 }

@@ -14,10 +14,13 @@ use crate::queue::wheel::Wheel;
 use crate::ring::command::CommandRing;
 use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
+use crate::select::flow::FlowPolicy;
+use crate::select::request::RequestPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
 use crate::types::MAX_BANDS;
-use crate::types::settings::{PoolMode, PoolSettings};
+use crate::types::policy::{Fairness, Order};
+use crate::types::settings::{BandSettings, PoolMode, PoolSettings};
 
 use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
@@ -91,6 +94,8 @@ pub struct PoolState {
     pub caps: Caps,
     /// Where each band stands.
     pub ranks: BandRanks,
+    /// Order of the requests within the flows of each band.
+    pub orders: Box<[RequestPolicy]>,
     /// Order over the bands.
     pub policy: BandPolicy,
     /// Ceilings, as slot counts.
@@ -174,8 +179,9 @@ impl PoolCore {
         max_waiting: u32,
         units: u32,
     ) -> Self {
-        let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
-        bands.sort_unstable_by(|a, b| b.cmp(a));
+        let mut ordered: Vec<&BandSettings> = settings.bands.iter().collect();
+        ordered.sort_unstable_by_key(|band| core::cmp::Reverse(band.priority));
+        let bands: Vec<i32> = ordered.iter().map(|band| band.priority).collect();
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
         let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
         let gate = PoolGate::new(units);
@@ -202,7 +208,8 @@ impl PoolCore {
             state: UnsafeCell::new(PoolState {
                 size: units,
                 slots: settings.slots,
-                queues: BandQueues::new(most_bands, max_waiting, settings.max_flows),
+                queues: queues(&ordered, most_bands, max_waiting, settings.max_flows),
+                orders: ordered.iter().map(|band| RequestPolicy::new(band.order)).collect(),
                 caps: Caps::new(settings.max_flows),
                 ranks: BandRanks::new(bands.len()),
                 policy: BandPolicy::new(&settings.selection, &bands),
@@ -364,4 +371,21 @@ impl PoolCore {
         // SAFETY: LOCK makes the caller the only one with a reference to the state.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
+}
+
+/// The queues of these bands, most urgent first. First come, first served over all flows needs no order of its own.
+fn queues(
+    bands: &[&BandSettings],
+    most_bands: usize,
+    max_waiting: u32,
+    max_flows: u32,
+) -> BandQueues {
+    let plain = BandQueues::new(most_bands, max_waiting, max_flows);
+    let is_plain =
+        |band: &BandSettings| band.fairness == Fairness::GlobalStrict && band.order == Order::Fcfs;
+    let others = (0..).zip(bands).filter(|(_, band)| !is_plain(band));
+    others.fold(plain, |queues, (index, band)| {
+        let fairness = Box::new(FlowPolicy::new(band.fairness));
+        queues.with_order(index, fairness, band.order != Order::Fcfs)
+    })
 }

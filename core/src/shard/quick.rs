@@ -165,7 +165,8 @@ impl Shard {
             let generation = entry.own_state().generation();
             entry.set_state(State::new(generation, Phase::Queued));
             let view = SlabView::new(self);
-            st.enqueue(view, idx, u32::from(sub.band), sub.flow, deadline_ns);
+            let about = || sub.view(deadline_ns, &now);
+            st.enqueue(view, idx, u32::from(sub.band), sub.flow, deadline_ns, about);
             let deadline = st.publish_after(pool, deadline_ns);
             Some((idx, generation, st.word_after(word, false), deadline))
         })?;

@@ -12,6 +12,8 @@ use crate::admit::word::PoolWord;
 use crate::clock::Clock;
 use crate::queue::{Front, Room, Waiter};
 use crate::sync::planted;
+use crate::types::extend::RequestView;
+use crate::types::rank::Rank;
 use crate::types::{BandMask, NONE};
 
 /// Lanes at their cap that one hold may set aside; a bound on the walk, far above what a turn needs.
@@ -241,11 +243,31 @@ impl PoolState {
         band: u32,
         flow: u32,
         deadline_ns: u64,
+        about: impl FnOnce() -> RequestView,
     ) {
-        self.queues.enqueue(&view, idx, band, flow);
+        if self.queues.is_ranked(band) {
+            self.enqueue_ranked(view, idx, band, flow, about);
+        } else {
+            self.queues.enqueue(&view, idx, band, flow);
+        }
         if deadline_ns != u64::MAX {
             self.wheel.insert(&view, idx, deadline_ns);
         }
+    }
+
+    /// The same if the band is in an order of its own.
+    #[inline(never)]
+    fn enqueue_ranked(
+        &mut self,
+        view: SlabView<'_>,
+        idx: u32,
+        band: u32,
+        flow: u32,
+        about: impl FnOnce() -> RequestView,
+    ) {
+        let order = self.orders.get_mut(band as usize).filter(|order| !order.is_fcfs());
+        let rank = order.map_or(Rank::default(), |order| order.rank(&about()));
+        self.queues.enqueue_ranked(&view, idx, band, flow, rank);
     }
 
     /// Stores the outcome of a request whose body names a completion queue in its ring; `false`: that

@@ -62,6 +62,10 @@ impl Links for SlabView<'_> {
             link.next
         })
     }
+
+    fn cost(&self, idx: u32) -> u32 {
+        self.body(idx, |body| body.cost)
+    }
 }
 
 impl TimerLinks for SlabView<'_> {

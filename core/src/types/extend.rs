@@ -89,7 +89,7 @@ pub struct RequestView {
     pub received_ns: u64,
     /// When it will be evicted; `u64::MAX`: never.
     pub deadline_ns: u64,
-    /// When its first token is due, after the time received; `u64::MAX`: nothing was promised.
+    /// How long after the time received its first token is due; `u64::MAX`: nothing was promised.
     pub slo_ns: u64,
     /// Estimated tokens.
     pub cost: u32,

@@ -105,6 +105,28 @@ pub enum HoldbackDomain {
     Value,
 }
 
+/// Which flow of a band is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fairness {
+    /// The flow whose first request comes first under the band's order.
+    #[default]
+    GlobalStrict,
+    /// Every flow with waiters in turn, one request each.
+    RoundRobin,
+}
+
+/// Which request of a flow is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// First come, first served.
+    #[default]
+    Fcfs,
+    /// The nearest deadline.
+    Edf,
+    /// The nearest time its first token was promised for.
+    SloDeadline,
+}
+
 /// Where the ceilings of the bands come from. A ceiling is a saturation in 0..=1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Holdback {

@@ -3,7 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
-use super::policy::{BandSelection, Holdback};
+use super::policy::{BandSelection, Fairness, Holdback, Order};
 
 /// Who runs the turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +88,17 @@ pub struct BandSettings {
     pub priority: i32,
     /// Name in reports.
     pub name: Option<String>,
+    /// Which flow is next.
+    pub fairness: Fairness,
+    /// Which request of a flow is next.
+    pub order: Order,
+}
+
+impl BandSettings {
+    /// An unnamed band of this priority: first come, first served over all flows.
+    pub fn new(priority: i32) -> Self {
+        Self { priority, name: None, fairness: Fairness::default(), order: Order::default() }
+    }
 }
 
 /// A group of tenants.
@@ -159,7 +170,7 @@ impl PoolSettings {
         Self {
             name: name.into(),
             slots,
-            bands: alloc::vec![BandSettings { priority: 0, name: None }],
+            bands: alloc::vec![BandSettings::new(0)],
             selection: BandSelection::Strict,
             holdback: Holdback::None,
             max_cost: Self::MAX_COST,
@@ -189,8 +200,7 @@ impl PoolSettings {
         all.push(0);
         all.sort_unstable_by(|a, b| b.cmp(a));
         all.dedup();
-        self.bands =
-            all.into_iter().map(|priority| BandSettings { priority, name: None }).collect();
+        self.bands = all.into_iter().map(BandSettings::new).collect();
         self
     }
 }

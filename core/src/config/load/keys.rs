@@ -227,7 +227,20 @@ static BAND: &[Key] = &[
     Key::later("maxRequests"),
     Key::later("maxBytes"),
     Key::later("maxTokens"),
-    Key::later("order"),
+    Key::new(
+        "fairness",
+        Kind::Policy(Role::Fairness),
+        "Which flow is next: `global-strict` (one order over all) or `round-robin` (one request each).",
+    )
+    .default("that of the pool")
+    .live(),
+    Key::new(
+        "order",
+        Kind::Policy(Role::Ordering),
+        "Which request of a flow is next: `fcfs`, `edf` (deadline) or `slo-deadline` (promised first token).",
+    )
+    .default("`fcfs`")
+    .live(),
 ];
 
 static POOL: &[Key] = &[
@@ -256,8 +269,10 @@ static POOL: &[Key] = &[
     )
     .unit("flows")
     .default("262144"),
+    Key::new("fairness", Kind::Policy(Role::Fairness), "Fairness of its bands that name none.")
+        .default("`global-strict`")
+        .live(),
     Key::later("mode"),
-    Key::later("fairness"),
     Key::later("saturation"),
     Key::later("maxHold"),
     Key::later("slotIdentity"),
@@ -304,7 +319,7 @@ static PLUGIN: &[Key] = &[
     Key::new("parameters", Kind::Parameters, "The keys of the type, listed below."),
 ];
 
-/// What stands under `bandSelection` and `holdback` when it is not a name.
+/// What stands under a policy's key when it is not a name.
 pub(crate) static POLICY: &[Key] = &[
     Key::new("type", Kind::PluginType, "Which policy.").required(),
     Key::new("parameters", Kind::Parameters, "The keys of the type, listed below."),
@@ -347,8 +362,16 @@ static PRIORITY_BAND: &[Key] = &[
     Key::new("name", Kind::Text, "Name in reports; unique in its list.").live(),
     Key::later("maxBytes"),
     Key::later("maxRequests"),
-    Key::later("fairnessPolicyRef"),
-    Key::later("orderingPolicyRef"),
+    Key::new("fairnessPolicyRef", Kind::Reference(Role::Fairness), "Which flow is next.")
+        .default("`global-strict-fairness-policy`")
+        .live(),
+    Key::new(
+        "orderingPolicyRef",
+        Kind::Reference(Role::Ordering),
+        "Which request of a flow is next.",
+    )
+    .default("`fcfs-ordering-policy`")
+    .live(),
 ];
 
 /// Parameters of `cross-band-fairness-policy`.

@@ -8,6 +8,7 @@ mod check;
 mod engine;
 mod env;
 mod fault;
+mod flows;
 mod keys;
 mod node;
 mod plugins;

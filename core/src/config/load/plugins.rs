@@ -1,6 +1,6 @@
 //! Policies by name: the plugin types there are, the `plugins:` list, and the references into it.
 
-use crate::types::policy::{BandSelection, Holdback};
+use crate::types::policy::{BandSelection, Fairness, Holdback, Order};
 
 use super::check::nearest;
 use super::fault::Faults;
@@ -51,6 +51,21 @@ pub(crate) struct PluginType {
     pub(crate) status: Status,
 }
 
+impl PluginType {
+    /// The short word of a fairness or ordering policy: its name without what all of them have.
+    fn word(&self) -> Option<&'static str> {
+        match self.role {
+            Role::Fairness => self.name.strip_suffix("-fairness-policy"),
+            Role::Ordering => self.name.strip_suffix("-ordering-policy"),
+            _ => None,
+        }
+    }
+}
+
+const fn now(name: &'static str, role: Role) -> PluginType {
+    PluginType { name, role, status: Status::Now(&[]) }
+}
+
 const fn later(name: &'static str, role: Role) -> PluginType {
     PluginType { name, role, status: Status::Later }
 }
@@ -58,6 +73,11 @@ const fn later(name: &'static str, role: Role) -> PluginType {
 const STRICT: &str = "strict-band-selection-policy";
 const WFQ: &str = "cross-band-fairness-policy";
 const PRIORITY_HOLDBACK: &str = "priority-holdback-policy";
+const GLOBAL_STRICT: &str = "global-strict-fairness-policy";
+const ROUND_ROBIN: &str = "round-robin-fairness-policy";
+const FCFS: &str = "fcfs-ordering-policy";
+const EDF: &str = "edf-ordering-policy";
+const SLO_DEADLINE: &str = "slo-deadline-ordering-policy";
 
 /// Every plugin type there is.
 pub(crate) static TYPES: &[PluginType] = &[
@@ -66,18 +86,23 @@ pub(crate) static TYPES: &[PluginType] = &[
     PluginType { name: PRIORITY_HOLDBACK, role: Role::UsageLimit, status: Status::Now(HOLDBACK) },
     later("static-usage-limit-policy", Role::UsageLimit),
     later("soft-reflective-ceiling-policy", Role::UsageLimit),
-    later("global-strict-fairness-policy", Role::Fairness),
-    later("round-robin-fairness-policy", Role::Fairness),
+    now(GLOBAL_STRICT, Role::Fairness),
+    now(ROUND_ROBIN, Role::Fairness),
     later("program-aware-fairness", Role::Fairness),
-    later("fcfs-ordering-policy", Role::Ordering),
-    later("edf-ordering-policy", Role::Ordering),
-    later("slo-deadline-ordering-policy", Role::Ordering),
+    now(FCFS, Role::Ordering),
+    now(EDF, Role::Ordering),
+    now(SLO_DEADLINE, Role::Ordering),
     later("utilization-detector", Role::Saturation),
     later("concurrency-detector", Role::Saturation),
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static PluginType> {
     TYPES.iter().find(|t| t.name == name)
+}
+
+/// The type of a role by its name or its short word.
+fn find_for(role: Role, name: &str) -> Option<&'static PluginType> {
+    find(name).or_else(|| TYPES.iter().find(|t| t.role == role && t.word() == Some(name)))
 }
 
 /// The types that can be used.
@@ -104,6 +129,8 @@ pub(crate) fn check_type(faults: &mut Faults, path: &str, node: &Node, name: &st
 pub(crate) enum Policy {
     Selection(BandSelection),
     Holdback(Holdback),
+    Fairness(Fairness),
+    Order(Order),
 }
 
 impl Policy {
@@ -113,6 +140,11 @@ impl Policy {
             STRICT => Some(Self::Selection(BandSelection::Strict)),
             WFQ => policies::wfq(parameters, faults).map(BandSelection::Wfq).map(Self::Selection),
             PRIORITY_HOLDBACK => policies::holdback(parameters, faults).map(Self::Holdback),
+            GLOBAL_STRICT => Some(Self::Fairness(Fairness::GlobalStrict)),
+            ROUND_ROBIN => Some(Self::Fairness(Fairness::RoundRobin)),
+            FCFS => Some(Self::Order(Order::Fcfs)),
+            EDF => Some(Self::Order(Order::Edf)),
+            SLO_DEADLINE => Some(Self::Order(Order::SloDeadline)),
             _ => None,
         }
     }
@@ -163,7 +195,7 @@ impl Registry {
         self.resolve(role, &name, &view.path_of(key), view.at_of(key), faults)
     }
 
-    /// The policy under `bandSelection` or `holdback`: a name or `{type, parameters}`.
+    /// The policy under a key: a name, or in our own spelling `{type, parameters}`.
     pub(crate) fn policy(&self, view: &View<'_>, key: &str, faults: &mut Faults) -> Option<Policy> {
         if !matches!(view.node_of(key)?.value, Value::Map(_)) {
             return self.reference(view, key, faults);
@@ -202,7 +234,7 @@ impl Registry {
             }
             return plugin.policy.clone();
         }
-        let Some(kind) = find(name) else {
+        let Some(kind) = find_for(role, name) else {
             self.missing(role, name, path, at, faults);
             return None;
         };
@@ -230,8 +262,9 @@ impl Registry {
         let listed = self.plugins.iter().filter(|p| p.kind.is_some_and(|k| k.role == role));
         let mut names: Vec<&str> = listed.map(|p| p.name.as_str()).collect();
         for kind in available().filter(|t| t.role == role) {
-            if !names.contains(&kind.name) {
-                names.push(kind.name);
+            let shown = kind.word().unwrap_or(kind.name);
+            if !names.contains(&shown) {
+                names.push(shown);
             }
         }
         let noun = role.noun();

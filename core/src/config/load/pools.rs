@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::types::MAX_BANDS;
-use crate::types::policy::{BandSelection, Holdback};
+use crate::types::policy::{BandSelection, Fairness, Holdback};
 use crate::types::settings::{BandSettings, PoolSettings};
 
 use super::fault::Faults;
+use super::flows::{self, Flows};
 use super::node::At;
 use super::plugins::{Policy, Registry};
 use super::policies::{named_by, not_rising};
@@ -19,6 +20,7 @@ struct Band {
     priority: i32,
     name: Option<String>,
     ceiling: Option<f64>,
+    flows: Flows,
     path: String,
     at: At,
     ceiling_at: At,
@@ -49,6 +51,7 @@ pub(crate) fn read(
         only.selection = shared.selection.clone();
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
+        settle_flows(&mut only, &shared.bands, Fairness::default());
         pools.push(only);
     }
     pools
@@ -56,8 +59,9 @@ pub(crate) fn read(
 
 fn shared(root: &View<'_>, registry: &Registry, faults: &mut Faults) -> Shared {
     let flow = root.object("flowControl");
-    let mut bands = bands(root, "bands", true, faults);
-    merge(&mut bands, self::bands(&flow, "priorityBands", false, faults), faults);
+    let mut bands = bands(root, "bands", true, registry, faults);
+    let seeds = self::bands(&flow, "priorityBands", false, registry, faults);
+    merge(&mut bands, seeds, faults);
     let selection = flow_selection(&flow, registry, faults);
     let usage = registry.reference(&flow, "usageLimitPolicyPluginRef", faults);
     let holdback = match usage {
@@ -100,7 +104,15 @@ fn both(bands: &[Band], path: &str, at: &At, faults: &mut Faults) {
 }
 
 /// Reads a list of bands; repeated priorities and names are noted and left out.
-fn bands(view: &View<'_>, key: &str, ceilings: bool, faults: &mut Faults) -> Vec<Band> {
+///
+/// `ours`: they are of our own spelling, and may have ceilings.
+fn bands(
+    view: &View<'_>,
+    key: &str,
+    ours: bool,
+    registry: &Registry,
+    faults: &mut Faults,
+) -> Vec<Band> {
     let mut bands = BTreeMap::new();
     let mut names = BTreeMap::new();
     for item in view.list(key) {
@@ -116,10 +128,16 @@ fn bands(view: &View<'_>, key: &str, ceilings: bool, faults: &mut Faults) -> Vec
         let band = Band {
             priority,
             name,
-            ceiling: ceilings.then(|| item.f64("ceiling")).flatten(),
+            ceiling: ours.then(|| item.f64("ceiling")).flatten(),
+            flows: Flows::read(
+                &item,
+                if ours { flows::OURS } else { flows::SEEDS },
+                registry,
+                faults,
+            ),
             path: item.path.clone(),
             at: item.at_of("priority").clone(),
-            ceiling_at: if ceilings { item.at_of("ceiling") } else { item.at() }.clone(),
+            ceiling_at: if ours { item.at_of("ceiling") } else { item.at() }.clone(),
         };
         match bands.get(&priority) {
             Some(Band { path: first, .. }) => {
@@ -149,6 +167,7 @@ fn merge(bands: &mut Vec<Band>, more: Vec<Band>, faults: &mut Faults) {
             bands.push(band);
             continue;
         };
+        known.flows.merge(band.flows.clone(), faults);
         match (&known.name, &band.name) {
             (Some(a), Some(b)) if a != b => {
                 let message = format!(
@@ -187,14 +206,25 @@ fn pool(
     };
     let mut bands = shared.bands.clone();
     if view.has("bands") {
-        bands = self::bands(view, "bands", true, faults);
+        bands = self::bands(view, "bands", true, registry, faults);
         if view.has("holdback") {
             both(&bands, &view.path_of("holdback"), view.at_of("holdback"), faults);
         }
     }
     let holdback = holdback(own, &bands, shared);
     finish(&mut pool, &bands, holdback, &view.path_of("bands"), view.at_of("bands"), faults);
+    settle_flows(&mut pool, &bands, flows::of_pool(view, registry, faults));
     pool
+}
+
+/// Gives each band of the pool its fairness and order.
+fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
+    for it in &mut pool.bands {
+        let band = bands.iter().find(|band| band.priority == it.priority);
+        let flows = band.map(|band| &band.flows);
+        (it.fairness, it.order) =
+            flows.map_or((fairness, it.order), |flows| flows.settle(fairness));
+    }
 }
 
 /// The holdback of a pool: the nearest statement wins. Its own policy; ceilings of its bands (`None`); then what
@@ -249,6 +279,6 @@ fn provision(pool: &mut PoolSettings, bands: &[Band], path: &str, at: &At, fault
         );
         faults.add(path, at, message);
     }
-    pool.bands =
-        all.into_iter().rev().map(|(priority, name)| BandSettings { priority, name }).collect();
+    let band = |(priority, name)| BandSettings { name, ..BandSettings::new(priority) };
+    pool.bands = all.into_iter().rev().map(band).collect();
 }

@@ -28,8 +28,9 @@ key is an error.
 **Bands.** A pool has the bands of its own list, else of the engine-wide `bands` and `flowControl.priorityBands`; also
 every priority that its ratios or explicit ceilings name, and 0 always; 64 at most.
 
-**Policies.** `bandSelection` and `holdback` take the name of a plugin listed under `plugins`, a plugin type that needs no
-parameters, or `{type: ..., parameters: {...}}`. For the ceilings the nearest statement wins: the pool's `holdback`, or
+**Policies.** A key of type policy takes the name of a plugin listed under `plugins`, a plugin type that needs no
+parameters, or `{type: ..., parameters: {...}}`; fairness and ordering policies also their short word, the type without
+`-fairness-policy` or `-ordering-policy`. For the ceilings the nearest statement wins: the pool's `holdback`, or
 the `ceiling` of its bands (both is an error), then `flowControl.usageLimitPolicyPluginRef`, or the `ceiling` of the
 engine-wide bands (both is an error).
 

@@ -1,10 +1,13 @@
 //! The band queues beside a list that is searched from the front.
 
-use alloc::{vec, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, vec, vec::Vec};
 
+use crate::select::flow::{FlowPolicy, GlobalStrict, RoundRobin};
 use crate::{
     queue::{BandQueues, Front, Room, VecLinks, Waiter},
     types::NONE,
+    types::extend::{FlowFairness, FlowHead},
+    types::rank::{LaneOrder, Rank},
 };
 
 /// One who waits, in the model.
@@ -13,6 +16,74 @@ struct Waiting {
     idx: u32,
     band: u32,
     flow: u32,
+    rank: Rank,
+    arrival: u64,
+}
+
+/// Which flow is next, in the model.
+#[derive(Clone, Debug)]
+pub(super) enum Fair {
+    /// The earliest first request, by the queue's own order.
+    Arrival,
+    /// The first request with the least rank.
+    Strict,
+    /// The flow with the least place (round, flow); the place served last, and the place of each who waits.
+    Robin { last: Option<(u64, u64)>, places: BTreeMap<u32, (u64, u64)> },
+    /// As [`Odd`] says.
+    Odd,
+}
+
+/// An order over flows that no policy of ours has, from what a policy is shown.
+#[derive(Debug)]
+struct Odd;
+
+impl FlowFairness for Odd {
+    fn key(&mut self, head: &FlowHead) -> u64 {
+        odd(head.flow, head.head_key)
+    }
+}
+
+fn odd(flow: u32, head_key: u64) -> u64 {
+    (u64::from(flow) ^ head_key).wrapping_mul(0x9e37_79b9) % 11
+}
+
+impl Fair {
+    fn order(&self) -> Option<Box<dyn LaneOrder>> {
+        Some(Box::new(match self {
+            Self::Arrival => return None,
+            Self::Strict => FlowPolicy::GlobalStrict(GlobalStrict),
+            Self::Robin { .. } => FlowPolicy::RoundRobin(RoundRobin::new()),
+            Self::Odd => FlowPolicy::Custom(Box::new(Odd)),
+        }))
+    }
+
+    /// Somebody came to a flow.
+    fn came(&mut self, flow: u32) {
+        if let Self::Robin { last, places } = self {
+            let index = u64::from(flow.min((1 << 24) - 1));
+            let place = match *last {
+                None => (0, index),
+                Some((round, served)) => (round + u64::from(index <= served), index),
+            };
+            places.entry(flow).or_insert(place);
+        }
+    }
+
+    /// Somebody left a flow in which `more` wait, the band has `others`.
+    fn left(&mut self, flow: u32, dispatched: bool, more: bool, others: bool) {
+        let Self::Robin { last, places } = self else { return };
+        let Some(&place) = places.get(&flow) else { panic!("it had a place") };
+        if dispatched {
+            *last = (*last).max(Some(place));
+            places.insert(flow, (last.map_or(0, |(round, _)| round) + 1, place.1));
+        }
+        if !more {
+            places.remove(&flow);
+        }
+        if !others {
+            *last = None;
+        }
+    }
 }
 
 /// Running and cap of flows or tenants.
@@ -40,13 +111,32 @@ pub(super) struct Pool {
     tenant_of: Vec<u32>,
     free: Vec<u32>,
     bands: u32,
+    fair: Vec<Fair>,
+    arrivals: u64,
 }
 
 impl Pool {
     /// `tenant_of[flow]` names the tenant; every cap starts at `cap`.
     pub(super) fn new(bands: u32, capacity: u32, tenant_of: Vec<u32>, cap: u32) -> Self {
+        let rules = vec![(Fair::Arrival, false); bands as usize];
+        Self::with_rules(&rules, capacity, tenant_of, cap)
+    }
+
+    /// The same with a fairness for each band, and whether its requests have ranks of their own.
+    pub(super) fn with_rules(
+        rules: &[(Fair, bool)],
+        capacity: u32,
+        tenant_of: Vec<u32>,
+        cap: u32,
+    ) -> Self {
         let flows = u32::try_from(tenant_of.len()).unwrap();
-        let mut queues = BandQueues::new(bands as usize, capacity, flows);
+        let bands = u32::try_from(rules.len()).unwrap();
+        let mut queues = BandQueues::new(rules.len(), capacity, flows);
+        for (band, (fair, keyed)) in (0..).zip(rules) {
+            if let Some(order) = fair.order() {
+                queues = queues.with_order(band, order, *keyed);
+            }
+        }
         for (flow, &tenant) in (0..).zip(&tenant_of) {
             queues.add_flow(flow, tenant);
         }
@@ -61,6 +151,8 @@ impl Pool {
             tenant_of,
             free: (0..capacity).collect(),
             bands,
+            fair: rules.iter().map(|(fair, _)| fair.clone()).collect(),
+            arrivals: 0,
         }
     }
 
@@ -69,14 +161,26 @@ impl Pool {
     }
 
     pub(super) fn enqueue(&mut self, pick: usize, band: u32, flow: u32) {
+        self.enqueue_by(pick, band, flow, Rank::default());
+    }
+
+    /// The same with a rank, which counts where requests have ranks.
+    pub(super) fn enqueue_by(&mut self, pick: usize, band: u32, flow: u32, rank: Rank) {
         if self.free.is_empty() {
             return;
         }
         // Any free index, so that index order never stands in for arrival order.
         let idx = self.free.swap_remove(pick % self.free.len());
         let band = band % self.bands;
-        self.queues.enqueue(&self.links, idx, band, flow);
-        self.waiting.push(Waiting { idx, band, flow });
+        if self.queues.is_ranked(band) {
+            self.queues.enqueue_ranked(&self.links, idx, band, flow, rank);
+        } else {
+            self.queues.enqueue(&self.links, idx, band, flow);
+        }
+        let rank = if self.queues.is_keyed(band) { rank } else { Rank::default() };
+        self.waiting.push(Waiting { idx, band, flow, rank, arrival: self.arrivals });
+        self.arrivals += 1;
+        self.fair[band as usize].came(flow);
     }
 
     fn tenant(&self, flow: u32) -> u32 {
@@ -96,8 +200,37 @@ impl Pool {
     }
 
     fn expected(&self, band: u32) -> Option<Waiting> {
-        let mut all = self.waiting.iter().filter(|it| it.band == band);
-        all.find(|it| self.room(it.flow, self.tenant(it.flow)) == Room::Yes).copied()
+        let all = self.waiting.iter().filter(|it| it.band == band);
+        let runnable = all.filter(|it| self.room(it.flow, self.tenant(it.flow)) == Room::Yes);
+        let mut heads = BTreeMap::<u32, Waiting>::new();
+        for it in runnable {
+            let head = heads.entry(it.flow).or_insert(*it);
+            if (it.rank, it.arrival) < (head.rank, head.arrival) {
+                *head = *it;
+            }
+        }
+        let heads = heads.into_values();
+        match &self.fair[band as usize] {
+            Fair::Arrival => heads.min_by_key(|it| it.arrival),
+            Fair::Strict => heads.min_by_key(|it| (it.rank, it.arrival)),
+            Fair::Robin { places, .. } => heads.min_by_key(|it| places[&it.flow]),
+            Fair::Odd => heads.min_by_key(|it| {
+                // Where arrival is the order within a flow, it is the key as well.
+                let key = if self.queues.is_keyed(band) { it.rank.key } else { it.arrival };
+                (odd(it.flow, key), it.arrival)
+            }),
+        }
+    }
+
+    /// Takes one who waits out of the model.
+    fn forget(&mut self, idx: u32, dispatched: bool) {
+        let at = self.waiting.iter().position(|it| it.idx == idx).unwrap();
+        let gone = self.waiting.remove(at);
+        let mut band = self.waiting.iter().filter(|it| it.band == gone.band);
+        let others = band.clone().next().is_some();
+        let more = band.any(|it| it.flow == gone.flow);
+        self.fair[gone.band as usize].left(gone.flow, dispatched, more, others);
+        self.free.push(idx);
     }
 
     /// Asks for the front of a band, a little budget at a time, and compares.
@@ -159,8 +292,7 @@ impl Pool {
             }
         };
         assert_eq!(self.queues.take_front(&self.links, band, &caps), Some(found.idx));
-        self.waiting.retain(|it| it.idx != found.idx);
-        self.free.push(found.idx);
+        self.forget(found.idx, true);
         self.running.push(found);
         true
     }
@@ -194,10 +326,10 @@ impl Pool {
         if self.waiting.is_empty() {
             return;
         }
-        let gone = self.waiting.remove(pick % self.waiting.len());
+        let gone = self.waiting[pick % self.waiting.len()];
         assert!(self.queues.remove(&self.links, gone.idx));
         assert!(!self.queues.remove(&self.links, gone.idx), "a request leaves once");
-        self.free.push(gone.idx);
+        self.forget(gone.idx, false);
     }
 
     /// Sets the cap of a flow and of the tenant with the same index.
@@ -237,7 +369,7 @@ impl Pool {
         }
     }
 
-    /// Lifts every cap and grants everything: the order is that of arrival, and nothing is left.
+    /// Lifts every cap and grants everything: the order is the model's, and nothing is left.
     pub(super) fn drain(&mut self) {
         for index in 0..self.flow_count() {
             self.set_caps(index, u32::MAX, u32::MAX);

@@ -9,6 +9,7 @@ use crate::error::Reason;
 use crate::ring::urgent;
 use crate::slab::{Body, Phase};
 use crate::sync::planted;
+use crate::types::extend::RequestView;
 use crate::types::{MAX_BANDS, NONE, TURN_BUDGET};
 use arrayvec::ArrayVec;
 
@@ -78,7 +79,7 @@ impl Hold<'_, '_> {
     }
 
     /// Takes a waiting request out of its band and its timer out of the wheel.
-    fn unlink(&mut self, idx: u32) {
+    pub(super) fn unlink(&mut self, idx: u32) {
         let view = SlabView::new(self.shard);
         self.st.queues.remove(&view, idx);
         // SAFETY: the request waited in this pool, so its entry belongs to the holder of LOCK.
@@ -128,7 +129,18 @@ impl Hold<'_, '_> {
             return;
         }
         let Body { band, flow, deadline_ns, .. } = body;
-        self.enqueue(idx, generation, band, flow, deadline_ns);
+        let now = self.session.now;
+        // Of when it was submitted the entry keeps what matters: the time received, if none was given.
+        let about = || RequestView {
+            submitted_ns: now.ns(),
+            received_ns: body.received_ns,
+            deadline_ns,
+            slo_ns: body.slo_ns,
+            cost: body.cost,
+            bytes: body.bytes,
+            tag: body.tag,
+        };
+        self.enqueue(idx, generation, band, flow, deadline_ns, about);
     }
 
     /// Applies what could not wait for room in the ring. What exceeds the budget stays as `chain`.

@@ -72,13 +72,14 @@ impl Hold<'_, '_> {
         let idx = waiter.idx;
         // SAFETY: the request waits in this pool, so its entry belongs to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        let view = SlabView::new(self.shard);
         if body.deadline_ns != u64::MAX && body.deadline_ns <= self.session.now.ns() {
-            self.st.dequeue(view, place.1, idx, body.deadline_ns);
+            // No dispatch: its flow keeps its turn.
+            self.unlink(idx);
             self.session.progress.expired += 1;
             self.finish_entry(idx, &body, Some(Reason::Deadline));
         } else {
             self.word = self.word.add_free(-1);
+            let view = SlabView::new(self.shard);
             self.st.grant(view, eligible, place, waiter, body.cost, body.deadline_ns);
             self.session.progress.grants += 1;
             self.finish_entry(idx, &body, None);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::input::{self, Result};
 use crate::sequence::{self, Cycle, Snapshot, Trace};
-use crate::{ceilings, ranks};
+use crate::{ceilings, flows, ranks};
 
 /// Rows of a known topic that need a policy of later work.
 pub(crate) fn is_later(row: &Value) -> bool {
@@ -29,6 +29,8 @@ pub(crate) fn answer(input: &Value, topic: &str, key: &str, expected: &Value) ->
         | "leftOver" | "scaled2dp" => weights(input, topic, key),
         "ceilings" => ceilings::effective(input),
         "error" => ceilings::error(input),
+        "picked" => flows::picked(input),
+        "order" if topic == "ordering" => flows::order(input),
         "order" => ranks::one(input),
         "orders" => ranks::many(input),
         "lowestBandMaxWait" => agreed(&busy(input)?, key, expected),

@@ -134,7 +134,10 @@ fn every_section_of_our_own_spelling_reaches_the_settings() {
         (chat.name.as_str(), chat.slots, chat.max_cost, chat.max_flows),
         ("chat", 8, 32_000, 1024)
     );
-    let band = |priority, name: Option<&str>| BandSettings { priority, name: name.map(Into::into) };
+    let band = |priority, name: Option<&str>| BandSettings {
+        name: name.map(Into::into),
+        ..BandSettings::new(priority)
+    };
     assert_eq!(chat.bands, [band(20, Some("interactive")), band(0, None), band(-5, Some("batch"))]);
     assert_eq!(
         (chat.selection.clone(), chat.holdback.clone()),

@@ -167,7 +167,7 @@ fn unknown_words_are_refused_with_the_nearest() {
         (
             "plugins: [{type: priority-holdbac-policy}]",
             &[
-                "t.yaml:1: plugins[0].type: no plugin type \"priority-holdbac-policy\"; there are strict-band-selection-policy, cross-band-fairness-policy, priority-holdback-policy (did you mean priority-holdback-policy)",
+                "t.yaml:1: plugins[0].type: no plugin type \"priority-holdbac-policy\"; there are strict-band-selection-policy, cross-band-fairness-policy, priority-holdback-policy, global-strict-fairness-policy, round-robin-fairness-policy, fcfs-ordering-policy, edf-ordering-policy, slo-deadline-ordering-policy (did you mean priority-holdback-policy)",
             ],
         ),
     ]);
@@ -190,7 +190,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
         ("bands: [{priority: 1, maxRequests: 5}]", "bands[0].maxRequests", "maxRequests"),
         ("bands: [{priority: 1, maxBytes: 1Gi}]", "bands[0].maxBytes", "maxBytes"),
         ("bands: [{priority: 1, maxTokens: unlimited}]", "bands[0].maxTokens", "maxTokens"),
-        ("bands: [{priority: 1, order: fcfs}]", "bands[0].order", "order"),
         ("pools: {p: {maxHold: 1h}}", "pools.p.maxHold", "maxHold"),
         ("pools: {p: {slotIdentity: true}}", "pools.p.slotIdentity", "slotIdentity"),
         ("pools: {p: {sessionAffinity: {}}}", "pools.p.sessionAffinity", "sessionAffinity"),
@@ -202,7 +201,11 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
             "plugins[0].type",
             "soft-reflective-ceiling-policy",
         ),
-        ("plugins: [{type: fcfs-ordering-policy}]", "plugins[0].type", "fcfs-ordering-policy"),
+        (
+            "bands: [{priority: 1, fairness: program-aware-fairness}]",
+            "bands[0].fairness",
+            "program-aware-fairness",
+        ),
         (
             "flowControl: {usageLimitPolicyPluginRef: static-usage-limit-policy}",
             "flowControl.usageLimitPolicyPluginRef",

@@ -6,6 +6,7 @@ use super::{Config, ConfigError};
 mod bounds;
 mod documents;
 mod faults;
+mod flows;
 mod policies;
 mod semantics;
 mod table;

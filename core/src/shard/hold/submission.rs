@@ -1,0 +1,78 @@
+//! A request on its way in.
+
+use crate::clock::Now;
+use crate::slab::Body;
+use crate::types::NONE;
+use crate::types::extend::RequestView;
+
+/// A request as the caller states it.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission {
+    /// Band index.
+    pub band: u8,
+    /// Flow index, or [`NONE`].
+    pub flow: u32,
+    /// Estimated tokens, at least 1.
+    pub cost: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Longest wait in nanoseconds; `u64::MAX`: for ever; 0: now or never.
+    pub timeout_ns: u64,
+    /// Completion queue (slot and generation), or [`NONE`].
+    pub queue: u32,
+    /// Given back with the completion.
+    pub tag: u64,
+    /// When the host received it; `u64::MAX`: when it is submitted.
+    pub received_ns: u64,
+    /// How long after that its first token is promised; `u64::MAX`: nothing is.
+    pub slo_ns: u64,
+}
+
+impl Submission {
+    /// A request of cost 1 that asks for nothing else.
+    pub const fn new(band: u8, flow: u32, timeout_ns: u64) -> Self {
+        let (queue, tag, received_ns, slo_ns) = (NONE, 0, u64::MAX, u64::MAX);
+        Self { band, flow, cost: 1, bytes: 0, timeout_ns, queue, tag, received_ns, slo_ns }
+    }
+
+    /// What the order of its band sees of it.
+    #[inline]
+    pub(in crate::shard) fn view(&self, deadline_ns: u64, now: &Now<'_>) -> RequestView {
+        let submitted_ns = now.ns();
+        let is_given = self.received_ns != u64::MAX;
+        RequestView {
+            submitted_ns,
+            received_ns: if is_given { self.received_ns } else { submitted_ns },
+            deadline_ns,
+            slo_ns: self.slo_ns,
+            cost: self.cost,
+            bytes: self.bytes,
+            tag: self.tag,
+        }
+    }
+
+    /// [`write`](Self::write) for an entry that goes through the ring and is queued by somebody else.
+    pub(in crate::shard) fn write_whole(&self, body: &mut Body, now: &Now<'_>) {
+        let deadline_ns = self.write(body, now);
+        let view = self.view(deadline_ns, now);
+        (body.received_ns, body.slo_ns) = (view.received_ns, view.slo_ns);
+    }
+
+    /// Fills the body of an entry the caller owns; answers its deadline. `now` is read only if there is a
+    /// timeout.
+    #[inline(always)]
+    pub(in crate::shard) fn write(&self, body: &mut Body, now: &Now<'_>) -> u64 {
+        let deadline_ns = match self.timeout_ns {
+            u64::MAX => u64::MAX,
+            timeout => now.ns().saturating_add(timeout),
+        };
+        body.tag = self.tag;
+        body.deadline_ns = deadline_ns;
+        body.flow = self.flow;
+        body.cost = self.cost;
+        body.bytes = self.bytes;
+        body.queue = self.queue;
+        body.band = self.band;
+        deadline_ns
+    }
+}
