@@ -379,18 +379,6 @@ impl<'s, 'n> Hold<'s, 'n> {
             && self.runs_now(submission)
     }
 
-    /// The same whatever slots and caps say: for pools that only observe.
-    pub(super) fn take_beyond(&mut self, band: u8, flow: u32, cost: u32) {
-        let (eligible, rank) = (self.prepare_policy(), self.st.ranks.rank(band.into()));
-        if eligible >> rank & 1 == 1 {
-            self.st.policy.record(eligible, rank);
-        }
-        self.word = self.word.add_free(-1);
-        if flow != NONE {
-            self.st.caps.take_beyond(flow, cost);
-        }
-    }
-
     /// Takes a slot, the caps and the charge, and settles the band policy.
     #[inline(always)]
     fn take_slot(&mut self, band: u8, flow: u32, cost: u32) {
@@ -409,7 +397,7 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// While somebody waits the mode follows the highest value of the turn.
     #[inline(always)]
-    fn prepare_policy(&mut self) -> u64 {
+    pub(super) fn prepare_policy(&mut self) -> u64 {
         let running = self.running();
         self.peak = self.peak.max(running);
         let level = if self.st.queues.waiting() > 0 { self.peak } else { running };

@@ -102,6 +102,18 @@ impl Hold<'_, '_> {
         self.granted_directly(sub)
     }
 
+    /// The same whatever slots and caps say: for pools that only observe.
+    pub(super) fn take_beyond(&mut self, band: u8, flow: u32, cost: u32) {
+        let (eligible, rank) = (self.prepare_policy(), self.st.ranks.rank(band.into()));
+        if eligible >> rank & 1 == 1 {
+            self.st.policy.record(eligible, rank);
+        }
+        self.word = self.word.add_free(-1);
+        if flow != NONE {
+            self.st.caps.take_beyond(flow, cost);
+        }
+    }
+
     /// An observing pool lets everybody who waits run. `Some`: the budget ended first.
     #[cold]
     pub(super) fn grant_all(&mut self) -> Option<super::rules::Stop> {
