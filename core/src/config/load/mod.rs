@@ -8,6 +8,7 @@ mod check;
 mod engine;
 mod env;
 mod fault;
+mod holdback;
 mod keys;
 mod node;
 mod plugins;

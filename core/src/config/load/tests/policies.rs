@@ -41,7 +41,7 @@ fn references_to_nothing_or_to_the_wrong_kind_are_refused_with_what_exists() {
         (
             &format!("{holdback}flowControl: {{usageLimitPolicyPluginRef: holt}}"),
             &[
-                "t.yaml:2: flowControl.usageLimitPolicyPluginRef: no usage limit policy is named \"holt\"; there are hold, priority-holdback-policy (did you mean hold)",
+                "t.yaml:2: flowControl.usageLimitPolicyPluginRef: no usage limit policy is named \"holt\"; there are hold, priority-holdback-policy, static-usage-limit-policy, soft-reflective-ceiling-policy (did you mean hold)",
             ],
         ),
         (
