@@ -163,7 +163,8 @@ impl Holdback {
 
     /// The priorities it lists: a pool provisions them.
     pub fn named(&self) -> impl Iterator<Item = i32> {
-        let (first, second): (&[(i32, f64)], &[(i32, f64)]) = match self {
+        type Listed<'a> = &'a [(i32, f64)];
+        let (first, second): (Listed<'_>, Listed<'_>) = match self {
             Self::Explicit { ceilings, .. } => (ceilings, &[]),
             Self::Adaptive(Adaptive { pressed, rest, .. }) => (
                 if let Pressed::Explicit { ceilings, .. } = pressed { ceilings } else { &[] },

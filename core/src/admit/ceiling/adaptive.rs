@@ -93,6 +93,12 @@ impl Pressure {
         demand.max(faded)
     }
 
+    /// As if it had been at `level` then.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn inherit_for_test(&mut self, level: u64, at_ns: u64) {
+        (self.anchor, self.since_ns) = (level, at_ns);
+    }
+
     /// When a look is worth while although nothing happened, in nanoseconds from now: about a thousandth of the
     /// way further. `None`: at rest where it is.
     pub fn look_again_ns(&self, signal: f64, now_ns: u64) -> Option<u64> {
@@ -139,6 +145,13 @@ impl AdaptiveCeilings {
     /// The pressure, to be shown or asked when to look again.
     pub fn pressure(&self) -> &Pressure {
         &self.pressure
+    }
+
+    /// Goes on with the pressure of earlier ceilings; it fades at the rate of these.
+    pub fn inherit(&mut self, old: &Self) {
+        (self.pressure.anchor, self.pressure.since_ns) =
+            (old.pressure.anchor, old.pressure.since_ns);
+        self.level = None;
     }
 
     fn press(&mut self, bands: &[i32]) {

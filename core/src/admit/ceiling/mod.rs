@@ -72,4 +72,4 @@ pub fn sweep(ceilings: &mut [f64]) {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests;
+pub(crate) mod tests;

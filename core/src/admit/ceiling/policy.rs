@@ -114,6 +114,15 @@ impl CeilingPolicy {
         Some(finish(out))
     }
 
+    /// Goes on with pressure or tick of a policy of the same kind.
+    pub fn inherit(&mut self, old: &Self) {
+        match (self, old) {
+            (Self::Adaptive(new), Self::Adaptive(old)) => new.inherit(old),
+            (Self::Reflective(new), Self::Reflective(old)) => *new = *old,
+            _ => {}
+        }
+    }
+
     /// After which time the ceilings may be others although nothing happened, as of the moment last shown.
     pub fn look_again_ns(&self, moment: &Moment) -> Option<u64> {
         match self {

@@ -74,8 +74,7 @@ fn at(curve: &Curve, place: Place) -> f64 {
         Shape::Sigmoid { steepness, midpoint } => {
             let s = |x: f64| 1.0 / (1.0 + (-steepness * (x - midpoint)).exp());
             let (low, high) = (s(0.0), s(1.0));
-            // Not `< FLAT`: a NaN is no sigmoid either.
-            if !((high - low).abs() >= FLAT) {
+            if (high - low).abs() < FLAT {
                 return line(curve, place);
             }
             min + (s(share(curve.domain, place)) - low) / (high - low) * (max - min)

@@ -72,7 +72,7 @@ impl Faults {
         let Curve { min, max, shape, .. } = *curve;
         self.must("minCeiling", min, (0.0..1.0).contains(&min), "0 or more and below 1");
         self.must("maxCeiling", max, max > 0.0 && max <= 1.0, "above 0 and at most 1");
-        self.must("minCeiling", min, !(min >= max), "below maxCeiling");
+        self.must("minCeiling", min, min < max, "below maxCeiling");
         if let Shape::Sigmoid { steepness: k, midpoint } = shape {
             let is_good = k > 0.0 && k <= Shape::MAX_STEEPNESS;
             self.must("sigmoidSteepness", k, is_good, "above 0 and at most 700");

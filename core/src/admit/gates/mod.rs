@@ -215,6 +215,17 @@ impl BandGates {
         self.dispatched
     }
 
+    /// Goes on where other gates stop that this pool had until now: source, counts, gauge, slots, faults, and the
+    /// state of a policy of ours of the same kind. For a reload, under LOCK; a host's policy begins anew.
+    pub fn inherit(&mut self, old: &Self) {
+        self.policy.inherit(&old.policy);
+        (self.source, self.gauge, self.slots) = (old.source, old.gauge, old.slots);
+        (self.dispatched, self.tokens) = (old.dispatched, old.tokens);
+        self.faults = self.faults.saturating_add(old.faults);
+        self.is_fault_told |= old.is_fault_told;
+        self.recount();
+    }
+
     fn effective(&self) -> Source {
         self.gauge.map_or(self.source, Source::Gauge)
     }

@@ -1,10 +1,25 @@
 //! Tests of the ceilings beside the vectors: shapes, the sweep, and what must hold whatever the input.
 #![allow(clippy::float_cmp, reason = "ceilings named by the tables come out as they went in")]
 
+mod adaptive;
+mod reflective;
+mod shapes;
+
 use alloc::vec::Vec;
+use proptest::test_runner::{Config, RngSeed};
 
 use super::{CeilingError, Ceilings, ceilings, eligible, gated, validate};
 use crate::types::policy::{Curve, Holdback, HoldbackDomain};
+
+/// The same cases on every run.
+pub(crate) fn cases(count: u32) -> Config {
+    Config {
+        cases: count,
+        rng_seed: RngSeed::Fixed(0xba9d_6a7e),
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
 
 fn of(holdback: &Holdback, priorities: &[i32]) -> Vec<f64> {
     let mut out = Ceilings::new();
