@@ -62,12 +62,6 @@ impl Faults {
         }
     }
 
-    fn unit(&mut self, field: &str, value: f64) {
-        if !(0.0..=1.0).contains(&value) {
-            self.0.push(format!("{field}: {value}: must be 0 to 1"));
-        }
-    }
-
     fn pool(&mut self, pool: &PoolSettings) {
         let at = |field: &str| format!("pools.{}.{field}", pool.name);
         self.range(&at("slots"), pool.slots.into(), 1, PoolSettings::MAX_SLOTS.into());
@@ -99,21 +93,12 @@ impl Faults {
                 self.0.push(format!("{field}: {}: must be 0 to the activation", wfq.deactivation));
             }
         }
-        match &pool.holdback {
-            Holdback::None => {}
-            Holdback::Linear { min, max, .. } => {
-                self.unit(&at("holdback.minCeiling"), *min);
-                self.unit(&at("holdback.maxCeiling"), *max);
-                if *min >= *max {
-                    self.0
-                        .push(format!("{}: {min} must be below {max}", at("holdback.minCeiling")));
-                }
-            }
-            Holdback::Explicit { ceilings, default } => {
-                if let Err(error) = crate::admit::ceiling::validate(ceilings, *default) {
-                    self.0.push(format!("{}: {error}", at("holdback.ceilings")));
-                }
-            }
+        let holdback = crate::admit::ceiling::faults(&pool.holdback);
+        let place = |(field, fault)| format!("{}: {fault}", at(&format!("holdback.{field}")));
+        self.0.extend(holdback.into_iter().map(place));
+        let is_wfq = matches!(pool.selection, BandSelection::Wfq(_));
+        if pool.holdback == Holdback::SoftReflective && is_wfq {
+            self.0.push(format!("{}: {}", at("holdback"), Holdback::REFLECTIVE_BESIDE_WFQ));
         }
     }
 
