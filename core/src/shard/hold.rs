@@ -15,6 +15,7 @@ use super::pool::{PoolCore, PoolState};
 use super::rules::Stop;
 use super::{Progress, Shard, codes, view::SlabView};
 use crate::admit::caps::Room;
+use crate::admit::ceiling::policy::warn_faulty;
 use crate::admit::word::PoolWord;
 use crate::clock::Now;
 use crate::error::Reason;
@@ -124,6 +125,8 @@ pub struct Session<'a> {
     pub progress: Progress,
     /// For the ceiling, after the unlock.
     pub(super) errands: Errands,
+    /// A policy of this pool gave ceilings that are none, this often: to be logged after the unlock.
+    pub(super) faulty_ceilings: Option<(usize, u64)>,
 }
 
 impl<'a> Session<'a> {
@@ -136,6 +139,7 @@ impl<'a> Session<'a> {
             notices: Notices::default(),
             progress: Progress::default(),
             errands: Errands::default(),
+            faulty_ceilings: None,
         }
     }
 
@@ -149,6 +153,9 @@ impl<'a> Session<'a> {
         }
         if !self.notices.wakers.is_empty() || self.notices.bells != 0 {
             self.deliver_all(shard);
+        }
+        if let Some((pool, count)) = self.faulty_ceilings.take() {
+            warn_faulty(pool, count);
         }
     }
 
@@ -269,6 +276,11 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
     }
 
+    /// How the last walk ended.
+    pub(super) fn stop(&self) -> Option<Stop> {
+        self.stop
+    }
+
     /// Whether the last walk found that nobody who waits may run.
     pub(super) fn nobody_may_run(&self) -> bool {
         self.stop == Some(Stop::NobodyMayRun)
@@ -366,6 +378,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if !self.st.is_general {
             return self.word.free() > self.pool.gate.reserve(usize::from(band));
         }
+        self.refresh_gates();
         let running = self.running();
         let rank = self.st.ranks.rank(band.into());
         self.word.free() > 0 && self.st.gates.eligible(running) >> rank & 1 == 1
@@ -382,7 +395,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// Takes a slot, the caps and the charge, and settles the band policy.
     #[inline(always)]
     fn take_slot(&mut self, band: u8, flow: u32, cost: u32) {
-        let eligible = self.prepare_policy();
+        let eligible = self.begin_decision();
         self.st.policy.record(eligible, self.st.ranks.rank(band.into()));
         self.charge(flow, cost);
     }
@@ -390,6 +403,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     #[inline(always)]
     fn charge(&mut self, flow: u32, cost: u32) {
         self.word = self.word.add_free(-1);
+        self.st.gates.count_dispatch();
         if flow != NONE {
             self.st.caps.take(flow, cost);
         }
@@ -398,6 +412,13 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// While somebody waits the mode follows the highest value of the turn.
     #[inline(always)]
     pub(super) fn prepare_policy(&mut self) -> u64 {
+        self.refresh_gates();
+        self.begin_decision()
+    }
+
+    /// The same where the gates were asked for this decision already.
+    #[inline(always)]
+    pub(super) fn begin_decision(&mut self) -> u64 {
         let running = self.running();
         self.peak = self.peak.max(running);
         let level = if self.st.queues.waiting() > 0 { self.peak } else { running };

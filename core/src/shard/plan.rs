@@ -65,8 +65,7 @@ impl Plan {
             *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
             policy.set_bands(&standing);
         }
-        self.gates.resize(st.slots);
-        self.gates.set_gauge(pool.gauge());
+        self.gates.inherit(&st.gates);
         self.policy.inherit(&st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
         core::mem::swap(&mut self.policy, &mut st.policy);

@@ -120,6 +120,10 @@ pub struct PoolState {
     pub is_general: bool,
     /// Decides and counts, but admits everything at once.
     pub observes: bool,
+    /// Reading of the detector the holdback names; absent: nothing read.
+    pub detector: Option<f64>,
+    /// When ceilings may have moved by themselves and somebody waits for that; `u64::MAX`: never.
+    pub look_again_ns: u64,
     /// Who runs, where that is kept.
     pub tracking: Tracking,
     /// The last refusals, and what observing would have done.
@@ -185,7 +189,10 @@ impl PoolCore {
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
         let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
         let gate = PoolGate::new(units);
-        let is_general = settings.is_tracked() || settings.mode == PoolMode::Observe;
+        let is_general = settings.is_tracked()
+            || settings.mode == PoolMode::Observe
+            || gates.is_dynamic()
+            || gates.counts_dispatches();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
             gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
@@ -224,6 +231,8 @@ impl PoolCore {
                 peak: 0,
                 is_general,
                 observes: settings.mode == PoolMode::Observe,
+                detector: None,
+                look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 refusals: Refusals::new(),
                 is_calm: !is_general,

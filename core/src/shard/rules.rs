@@ -30,8 +30,8 @@ pub(super) enum Stop {
 
 impl PoolState {
     /// Whether something is on that the fast path and the quick turn do not know.
-    pub(super) const fn needs_general_turns(&self) -> bool {
-        self.tracking.on || self.observes || !self.ranks.is_plain()
+    pub(super) fn needs_general_turns(&self) -> bool {
+        self.tracking.on || self.observes || !self.ranks.is_plain() || self.gates_need_more()
     }
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
@@ -286,7 +286,8 @@ impl PoolState {
     /// Publishes the earliest deadline; `Some`: it moved forward, so a sleeper may have to be told.
     #[inline(always)]
     pub(super) fn publish_deadline(&mut self, pool: &PoolCore) -> Option<u64> {
-        if self.wheel.is_empty() && self.published_ns == u64::MAX {
+        let idle = self.wheel.is_empty() && self.look_again_ns == u64::MAX;
+        if idle && self.published_ns == u64::MAX {
             return None;
         }
         self.publish_changed_deadline(pool)
@@ -300,7 +301,7 @@ impl PoolState {
 
     #[inline(never)]
     fn publish_changed_deadline(&mut self, pool: &PoolCore) -> Option<u64> {
-        let deadline = self.wheel.next_deadline().unwrap_or(u64::MAX);
+        let deadline = self.wheel.next_deadline().unwrap_or(u64::MAX).min(self.look_again_ns);
         let before = core::mem::replace(&mut self.published_ns, deadline);
         if before != deadline {
             pool.publish_deadline(deadline);

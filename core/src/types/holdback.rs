@@ -161,6 +161,11 @@ impl Holdback {
         cross-band-fairness-policy: both share the pool among the bands, and the decisions one opens fall into the \
         rounds of the other; keep one of them";
 
+    /// Whether it has to know which bands have running requests.
+    pub fn looks_at_busy_bands(&self) -> bool {
+        matches!(self, Self::Curve(curve) if curve.active == ActiveBands::Busy)
+    }
+
     /// The priorities it lists: a pool provisions them.
     pub fn named(&self) -> impl Iterator<Item = i32> {
         type Listed<'a> = &'a [(i32, f64)];

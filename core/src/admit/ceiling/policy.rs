@@ -163,7 +163,8 @@ fn finish(out: &mut Ceilings) -> u32 {
 
 /// Logs that a policy of this pool answered with ceilings that are none. The caller does so once per pool, and not
 /// under LOCK.
-pub fn warn_faulty(pool: &str, count: u64) {
+#[cold]
+pub fn warn_faulty(pool: usize, count: u64) {
     #[cfg(feature = "config")]
     tracing::warn!(
         pool,
