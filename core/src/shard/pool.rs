@@ -94,6 +94,8 @@ pub struct PoolState {
     pub shut: bool,
     /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
     pub peak: u32,
+    /// Whether anybody has waited in that turn.
+    pub awaited: bool,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -182,6 +184,7 @@ impl PoolCore {
                 closed: false,
                 shut: false,
                 peak: 0,
+                awaited: false,
                 stats: PoolStats::NONE,
             }),
             bands: bands.into_boxed_slice(),

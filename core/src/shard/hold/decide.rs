@@ -157,7 +157,7 @@ impl Hold<'_, '_> {
         let waiting = self.st.queues.waiting();
         let cut_off = !planted!("chain") && !self.st.chain.is_empty();
         let left = (spent && waiting > 0) || cut_off;
-        self.st.peak = if left { self.peak } else { 0 };
+        (self.st.peak, self.st.awaited) = if left { (self.peak, self.awaited) } else { (0, false) };
         let word = self.st.word_after(self.word, spent);
         let is_marked = word.waiters() == 0 && self.ceiling_blocks();
         (if is_marked { word.unlocked(0, true) } else { word }, left)
