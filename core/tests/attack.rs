@@ -43,7 +43,7 @@ fn names_of_another_engine_name_nothing_here() {
     let flow = there.flow("", "t", "k").unwrap();
     assert_eq!(
         here.try_admit(&request(&here).flow(flow)).err(),
-        Some(Reason::FlowTableFull),
+        Some(Reason::UnknownPool),
         "a flow of another engine"
     );
     let theirs = there_engine.completion_queue(8).unwrap();

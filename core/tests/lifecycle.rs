@@ -236,7 +236,7 @@ fn bad_requests_are_refused_by_reason_and_leave_nothing_behind() {
     assert_eq!(pool.try_admit(&foreign).err(), Some(Reason::UnknownBand));
     let flow = other.flow("", "t", "").unwrap();
     let foreign = Request::new(band).flow(flow);
-    assert_eq!(pool.try_admit(&foreign).err(), Some(Reason::FlowTableFull));
+    assert_eq!(pool.try_admit(&foreign).err(), Some(Reason::UnknownPool));
     assert!(!pool.set_saturation(Some(f64::NAN)) && !pool.set_saturation(Some(-0.1)));
     assert_eq!(pool.view().free, 1);
 }

@@ -181,7 +181,7 @@ impl Pool {
 
     #[cold]
     fn foreign(id: u32, request: &Request) -> Reason {
-        if request.pool == id { Reason::FlowTableFull } else { Reason::UnknownBand }
+        if request.pool == id { Reason::UnknownPool } else { Reason::UnknownBand }
     }
 
     #[inline(always)]
@@ -265,7 +265,8 @@ impl Pool {
     ///
     /// [`Reason::Busy`] (the ring or the completion queue is full: try again), [`Reason::QueueFull`],
     /// [`Reason::TooLarge`], [`Reason::TenantQueueFull`] (a cap of 0), [`Reason::Deadline`] (a timeout of
-    /// 0), [`Reason::UnknownPool`] (the queue is another engine's), [`Reason::ShuttingDown`],
+    /// 0), [`Reason::UnknownBand`] or [`Reason::UnknownPool`] (the band or the flow is another pool's),
+    /// [`Reason::UnknownPool`] (the queue is another engine's), [`Reason::ShuttingDown`],
     /// [`Reason::Forked`], [`Reason::Poisoned`]. Nothing is left behind.
     #[inline]
     pub fn submit<'q>(
