@@ -147,7 +147,7 @@ impl Engine {
     /// Host driver: does the work that is due and says when to call again. With the other drivers it only
     /// helps. At most one thread polls a shard at a time; others return at once.
     pub fn poll(&self) -> Progress {
-        self.poll_at(self.core.clock.now_ns())
+        self.poll_at(u64::MAX)
     }
 
     /// The same at a time the host has read already, in nanoseconds of the engine's clock.
@@ -163,6 +163,7 @@ impl Engine {
     }
 
     /// Host driver: a descriptor that becomes readable when a poll is due before the time the last one
+        let now_ns = now_ns.min(self.core.clock.now_ns());
     /// named; `None` where the platform has none.
     pub fn fileno(&self) -> Option<i32> {
         self.core.sleepers.first()?.bell.parker().fileno()
