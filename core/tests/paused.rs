@@ -8,6 +8,7 @@
 
 mod common;
 
+use core::future::Future;
 use core::time::Duration;
 use std::sync::Barrier;
 use std::time::Instant;
@@ -237,6 +238,50 @@ fn whatever_is_left_behind_a_paused_holder_is_applied_exactly_once() {
         let view = pool.view();
         assert_eq!((view.free, view.running, view.waiting), (4, 0, 0), "seed {seed}");
     }
+}
+
+/// Producers that keep the ring full do not postpone a drain: it closes behind what was in the ring when it
+/// came into force. That is accepted, and everything later is refused.
+// INV: I14 I47
+#[test]
+fn a_drain_ends_behind_what_was_in_the_ring_however_full_it_is_kept() {
+    let (engine, pool, _clock) = common::host(&small_ring(DriverKind::Host, 1, 128));
+    let queue = engine.completion_queue(4_096).unwrap();
+    let request = Request::new(pool.band(10).unwrap());
+    let held = pool.try_admit(&request).unwrap();
+    let mut tag = 0;
+    let mut fill = || {
+        while let Ok(submitted) = pool.submit(&request, &queue, tag) {
+            let _ticket = queued(submitted);
+            tag += 1;
+        }
+    };
+    assert!(pool.pause_inside_turn(|| {
+        fill();
+        pool.drain();
+    }));
+    for _ in 0..8 {
+        assert!(pool.pause_inside_turn(&mut fill));
+    }
+    assert!(pool.view().closed, "postponed for as long as somebody submits");
+    assert!(tag > 128, "there was always something in the ring");
+    drop(held);
+    settle(&engine);
+    let mut last = [0, u64::MAX];
+    while let Some(completion) = queue.poll() {
+        match completion.outcome {
+            Ok(permit) => {
+                last[0] = last[0].max(completion.tag);
+                permit.release();
+            }
+            Err(reason) => {
+                assert_eq!(reason, Reason::ShuttingDown);
+                last[1] = last[1].min(completion.tag);
+            }
+        }
+        settle(&engine);
+    }
+    assert_eq!(last, [127, 128], "the last that was accepted, the first that was refused");
 }
 
 /// A caller that waited for the lock would outlast the pause.

@@ -299,7 +299,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// like everybody else.
     #[inline(always)]
     fn own_submit(&mut self, submission: &Submission) -> Answer {
-        if let Some(reason) = self.refusal(submission.flow) {
+        if let Some(reason) = self.refusal(submission.flow, self.is_closing()) {
             return Answer::Rejected(reason);
         }
         let must_follow =
@@ -328,7 +328,7 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// `try_admit` under LOCK: queues nothing, posts nothing.
     fn own_try(&mut self, submission: &Submission) -> Answer {
-        if let Some(reason) = self.refusal(submission.flow) {
+        if let Some(reason) = self.refusal(submission.flow, self.is_closing()) {
             return Answer::Rejected(reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
@@ -346,10 +346,17 @@ impl<'s, 'n> Hold<'s, 'n> {
         Answer::Granted
     }
 
+    /// Whether a newcomer comes too late: the pool is closed, or what was in the ring before him is all that
+    /// a drain still waits for.
+    #[inline(always)]
+    fn is_closing(&self) -> bool {
+        self.word.has(PoolWord::CLOSED)
+    }
+
     /// Why a submission may not even wait.
     #[inline(always)]
-    fn refusal(&self, flow: u32) -> Option<Reason> {
-        if self.st.closed {
+    fn refusal(&self, flow: u32, is_closed: bool) -> Option<Reason> {
+        if is_closed {
             return Some(Reason::ShuttingDown);
         }
         // A cap of 0 means refuse: who can never run must not wait for ever.

@@ -90,6 +90,8 @@ pub struct PoolState {
     pub published_ns: u64,
     /// Admits have ended.
     pub closed: bool,
+    /// Admits end before the command at this position of the ring; `u64::MAX`: no drain is under way.
+    pub closing_at: u64,
     /// Shut down: who waits is evicted.
     pub shut: bool,
     /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
@@ -182,6 +184,7 @@ impl PoolCore {
                 open_queues: [OpenQueue::NONE; MAX_QUEUES],
                 published_ns: u64::MAX,
                 closed: false,
+                closing_at: u64::MAX,
                 shut: false,
                 peak: 0,
                 awaited: false,

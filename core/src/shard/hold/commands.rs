@@ -85,7 +85,13 @@ impl Hold<'_, '_> {
     #[inline(never)]
     pub(super) fn drain_ring(&mut self) {
         let mut drain = self.pool.ring.drain();
-        while self.session.budget > 0 {
+        loop {
+            if drain.position() >= self.st.closing_at {
+                self.end_admits();
+            }
+            if self.session.budget == 0 {
+                break;
+            }
             let Some(command) = drain.next() else { break };
             self.session.spend();
             self.session.progress.commands += 1;
@@ -112,7 +118,9 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        if let Some(reason) = self.refusal(body.flow).filter(|_| !planted!("closed")) {
+        if let Some(reason) =
+            self.refusal(body.flow, self.st.closed).filter(|_| !planted!("closed"))
+        {
             self.finish_entry(idx, &body, Some(reason));
             return;
         }
@@ -187,18 +195,22 @@ impl Hold<'_, '_> {
     /// ring goes first, over several turns if need be.
     #[cold]
     fn close(&mut self, bits: u64) {
-        if bits & Marks::SHUTDOWN == 0 {
-            self.drain_ring();
-            if self.pool.ring.has_stamped() {
-                if self.pool.marks().mark(Marks::DRAIN) {
-                    self.pool.urgent().push(Node::Marks.id(), self.pool.marks());
-                }
-                return;
-            }
-        }
-        self.st.closed = true;
-        self.st.shut |= bits & Marks::SHUTDOWN != 0;
         self.word = self.word.closed();
+        if bits & Marks::SHUTDOWN != 0 {
+            self.st.shut = true;
+            self.end_admits();
+        } else if self.pool.ring.is_drained() {
+            self.end_admits();
+        } else if !self.st.closed {
+            // A second drain does not move the end.
+            self.st.closing_at = self.st.closing_at.min(self.pool.ring.tail());
+        }
+    }
+
+    #[cold]
+    fn end_admits(&mut self) {
+        self.st.closed = true;
+        self.st.closing_at = u64::MAX;
     }
 
     /// Shrinking may leave `free` below zero: nobody is revoked, nobody admitted until it is above again.
