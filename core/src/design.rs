@@ -76,7 +76,7 @@
 //! | ring head | the holder | pushers, fast admit | Release, Acquire | a pusher may reuse the cell; a fast admit that sees an empty ring also sees what the drained commands did |
 //! | urgent list head | posters, the holder | the holder | CAS Release, swap Acquire | the node's link |
 //! | node: asked bits | posters, the holder | both | CAS AcqRel, swap AcqRel | changed from both sides, so by read-modify-write on both: who finds zero links the node, and the link is read before the bits are taken |
-//! | node: owed count | releasing threads, the holder | both | CAS AcqRel (the cost beside the count saturates), swap AcqRel | as above; a load and a store would lose a release |
+//! | node: owed count | releasing threads, the holder | both | `fetch_add` AcqRel, swap AcqRel | as above; a load and a store would lose a release. The sum of what they used beyond their estimates stands beside it, Relaxed: added before the count, taken after it |
 //! | marks RESIZE, GATE, DRAIN, SHUTDOWN, RECALL, MAIL | any thread, the holder | both | `fetch_or` AcqRel, swap AcqRel | the value beside a mark is stored before the mark is set; the last one wins |
 //! | entry state | the holder | a polling host | Release, Acquire | what a poller reads of the outcome |
 //! | next deadline of a pool | the holder | who sleeps for the shard | Relaxed both | written before the unlock's fence, read after the sleeper's; whoever made it nearer wakes the sleeper |

@@ -12,7 +12,7 @@ use crate::admit::word::{PoolGate, PoolWord};
 use crate::queue::BandQueues;
 use crate::queue::wheel::Wheel;
 use crate::ring::command::CommandRing;
-use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
+use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
@@ -113,9 +113,9 @@ pub struct PoolCore {
     /// Marks of the pool, on the urgent list.
     marks: UrgentNode,
     /// Releases of flowless permits that found the ring full.
-    owed: UrgentNode,
+    owed: OwedNode,
     /// The same, per flow.
-    flow_owed: Box<[OnceLock<Box<[UrgentNode]>>]>,
+    flow_owed: Box<[OnceLock<Box<[OwedNode]>>]>,
     resize_to: AtomicU32,
     gauge_bits: AtomicU64,
     queued: AtomicBool,
@@ -162,7 +162,7 @@ impl PoolCore {
             ring: CommandRing::new(settings.ring_capacity),
             urgent: CachePadded::new(UrgentList::new()),
             marks: UrgentNode::new(),
-            owed: UrgentNode::new(),
+            owed: OwedNode::new(),
             flow_owed: (0..chunks).map(|_| OnceLock::new()).collect(),
             resize_to: AtomicU32::new(settings.slots),
             gauge_bits: AtomicU64::new(Self::NO_GAUGE),
@@ -236,7 +236,7 @@ impl PoolCore {
     }
 
     /// Where releases of a flow (or of no flow) are owed when the ring is full.
-    pub(crate) fn owed(&self, flow: u32) -> &UrgentNode {
+    pub(crate) fn owed(&self, flow: u32) -> &OwedNode {
         let chunk = self.flow_owed.get(flow as usize / NODE_CHUNK).and_then(OnceLock::get);
         chunk.and_then(|nodes| nodes.get(flow as usize % NODE_CHUNK)).unwrap_or(&self.owed)
     }
@@ -244,7 +244,7 @@ impl PoolCore {
     /// Allocates the urgent node of a flow. Interning only, before the flow is handed out.
     pub(crate) fn add_flow_node(&self, flow: u32) {
         if let Some(chunk) = self.flow_owed.get(flow as usize / NODE_CHUNK) {
-            chunk.get_or_init(|| (0..NODE_CHUNK).map(|_| UrgentNode::new()).collect());
+            chunk.get_or_init(|| (0..NODE_CHUNK).map(|_| OwedNode::new()).collect());
         }
     }
 

@@ -165,12 +165,11 @@ impl Hold<'_, '_> {
         }
     }
 
-    /// All the releases a flow is owed at once, with what they used above their estimates.
-    fn pay_owed(&mut self, flow: u32, word: u64) {
-        let (count, over) = urgent::owed(word);
+    /// All the releases a flow is owed at once, with what they used above or below their estimates.
+    fn pay_owed(&mut self, flow: u32, count: u64) {
+        self.st.caps.correct(flow, self.pool.owed(flow).take_difference());
         if count > 0 {
-            self.st.caps.settle(flow, 0, u32::try_from(over).unwrap_or(u32::MAX));
-            self.release(flow, count);
+            self.release(flow, u32::try_from(count).unwrap_or(u32::MAX));
         }
     }
 
@@ -191,8 +190,9 @@ impl Hold<'_, '_> {
         }
     }
 
-    /// Admits end. A submit that was in the ring before the drain was asked for still gets its place: the
-    /// ring goes first, over several turns if need be.
+    /// Admits end. A submit that was in the ring when the drain came into force still gets its place, behind
+    /// a hole too: the ring goes first, over several turns if need be, but only as far as it reached then.
+    /// What is claimed later is refused, so that nobody who keeps the ring full postpones the end.
     #[cold]
     fn close(&mut self, bits: u64) {
         self.word = self.word.closed();
