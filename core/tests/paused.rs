@@ -381,8 +381,8 @@ fn a_waker_that_panics_beside_a_pool_that_dies_keeps_nobody_from_being_told() {
     let request = Request::new(pool.band(10).unwrap());
     let _held = pool.try_admit(&request).unwrap();
     let wakes = std::sync::Arc::new(common::Wakes::default());
-    let good = std::task::Waker::from(std::sync::Arc::clone(&wakes));
-    let bomb = std::task::Waker::from(std::sync::Arc::new(Bomb));
+    let good = core::task::Waker::from(std::sync::Arc::clone(&wakes));
+    let bomb = core::task::Waker::from(std::sync::Arc::new(Bomb));
     let mut futures = [(); 3].map(|()| pool.admit(request));
     for (future, waker) in futures.iter_mut().zip([&good, &bomb, &good]) {
         let polled = core::pin::Pin::new(future).poll(&mut core::task::Context::from_waker(waker));

@@ -323,7 +323,10 @@ mod tests {
             for _ in 0..1 << 12 {
                 let _linked = owed.owe(sign * most);
             }
-            assert_eq!((owed.node().take(), owed.take_difference()), (1 << 12, sign * most << 12));
+            assert_eq!(
+                (owed.node().take(), owed.take_difference()),
+                (1 << 12, (sign * most) << 12)
+            );
         }
     }
 

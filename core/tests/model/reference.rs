@@ -39,6 +39,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing of the pool")]
 pub(crate) struct Model {
     shape: Shape,
     pub(crate) now: u64,
