@@ -46,7 +46,7 @@ impl PoolState {
             return Some(0);
         }
         // Under an engine ceiling a pool where somebody waits may have to ask for units.
-        if self.shut || self.peak != 0 || shard.ceiling.is_some() {
+        if self.shut || self.awaited || shard.ceiling.is_some() {
             return None;
         }
         if self.wheel.is_empty() { Some(0) } else { self.not_due_at(&shard.clock) }

@@ -1,6 +1,8 @@
 //! A shard alone, without engine or threads: states that no single caller of the front door can bring about.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+mod twins;
+
 use alloc::boxed::Box;
 
 use super::codes;
