@@ -77,6 +77,7 @@ m09        ends    m09_        shard            missed
 n1-drain   ends    m09_        shard            missed
 b2         ends    m10_        admit::word      caught
 closed     ends    closed_n    shard            missed
+drain      ends    drain_      shard            caught
 z2         ends    closed_a    shard            missed
 c1         engine  m11_        shard            missed
 m15        engine  m15_        shard            missed

@@ -199,7 +199,9 @@ impl Hold<'_, '_> {
         if bits & Marks::SHUTDOWN != 0 {
             self.st.shut = true;
             self.end_admits();
-        } else if self.pool.ring.is_drained() {
+        } else if self.pool.ring.is_drained()
+            || (planted!("drain") && !self.pool.ring.has_stamped())
+        {
             self.end_admits();
         } else if !self.st.closed {
             // A second drain does not move the end.
