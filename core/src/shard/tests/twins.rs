@@ -206,10 +206,12 @@ impl Twin {
             }
             Op::Gauge(gauge) => self.shard.set_saturation(self.pool(), *gauge),
             Op::Advance(us) => self.clock.set(self.clock.now_ns() + us * 1_000),
-            Op::Poll => drop(self.shard.poll(self.clock.now_ns())),
+            Op::Poll => {
+                let _progress = self.shard.poll(self.clock.now_ns());
+            }
             Op::Short(budget) => {
                 let now = Now::at(&self.clock, self.clock.now_ns());
-                drop(self.shard.try_turn(self.pool(), &now, *budget));
+                let _progress = self.shard.try_turn(self.pool(), &now, *budget);
             }
             Op::Behind(ops) => return self.behind(ops),
             Op::Hole => match take(&mut self.hole) {
@@ -234,8 +236,8 @@ impl Twin {
     }
 
     /// Outcomes since the last look, in order of the tickets, those of the queue in theirs.
-    fn outcomes(&mut self) -> String {
-        let mut log = String::new();
+    fn outcomes(&mut self) -> Vec<String> {
+        let mut log = Vec::new();
         for held in take(&mut self.waiting) {
             let state = self.shard.slab().state(held.idx).unwrap();
             let is_final = matches!(state.phase(), Phase::Granted | Phase::Evicted);
@@ -243,7 +245,7 @@ impl Twin {
                 self.waiting.push(held);
                 continue;
             }
-            log += &format!("{}:{state:?} ", held.idx);
+            log.push(format!("{}:{state:?}", held.idx));
             self.shard.slab().give(held.idx);
             if state.phase() == Phase::Granted {
                 self.running.push(held);
@@ -252,7 +254,7 @@ impl Twin {
         let queue = self.shard.queues.get(QueueName::slot(self.queue)).unwrap();
         // SAFETY: one thread, so one consumer.
         while let Some(record) = unsafe { queue.ring(0).pop() } {
-            log += &format!("{record:?} ");
+            log.push(format!("{record:?}"));
             let is_his = |held: &Held| held.by_queue && held.idx == record.idx;
             let Some(at) = self.waiting.iter().position(is_his) else { continue };
             let held = self.waiting.remove(at);
