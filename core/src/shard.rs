@@ -33,6 +33,8 @@ pub mod hold;
 pub mod pool;
 mod quick;
 mod rules;
+#[cfg(all(test, not(loom)))]
+mod tests;
 pub mod turn;
 mod view;
 

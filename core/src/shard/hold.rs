@@ -198,8 +198,10 @@ pub(super) struct Hold<'s, 'n> {
     pub(super) st: &'s mut PoolState,
     pub(super) word: PoolWord,
     pub(super) session: &'s mut Session<'n>,
-    /// Most that ran since this hold began, while somebody waited: what the WFQ mode looks at.
+    /// Most that ran since the turn began: what the WFQ mode looks at if somebody waited meanwhile.
     peak: u32,
+    /// Whether anybody has waited since the turn began, be he granted or gone by now.
+    awaited: bool,
     /// Why the last walk over the waiters ended; absent until the first.
     stop: Option<Stop>,
 }
@@ -214,7 +216,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         word: PoolWord,
         session: &'s mut Session<'n>,
     ) -> Self {
-        Self { shard, pool, st, word, session, peak: 0, stop: None }
+        Self { shard, pool, st, word, session, peak: 0, awaited: false, stop: None }
     }
 
     /// Urgent list, ring, own command, decide: steps 1 to 4 of a turn.
@@ -269,7 +271,8 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     #[inline(always)]
     fn begin(&mut self) {
-        self.peak = if self.st.queues.waiting() > 0 { self.running().max(self.st.peak) } else { 0 };
+        self.peak = self.peak.max(self.st.peak).max(self.running());
+        self.awaited |= self.st.awaited || self.st.queues.waiting() > 0;
         if !self.st.chain.is_empty() || !self.pool.urgent().is_empty() {
             self.drain_urgent();
         }
@@ -296,7 +299,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// like everybody else.
     #[inline(always)]
     fn own_submit(&mut self, submission: &Submission) -> Answer {
-        if let Some(reason) = self.refusal(submission.flow) {
+        if let Some(reason) = self.refusal(submission.flow, self.is_closing()) {
             return Answer::Rejected(reason);
         }
         let must_follow =
@@ -325,7 +328,7 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// `try_admit` under LOCK: queues nothing, posts nothing.
     fn own_try(&mut self, submission: &Submission) -> Answer {
-        if let Some(reason) = self.refusal(submission.flow) {
+        if let Some(reason) = self.refusal(submission.flow, self.is_closing()) {
             return Answer::Rejected(reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
@@ -343,10 +346,17 @@ impl<'s, 'n> Hold<'s, 'n> {
         Answer::Granted
     }
 
+    /// Whether a newcomer comes too late: the pool is closed, or what was in the ring before him is all that
+    /// a drain still waits for.
+    #[inline(always)]
+    fn is_closing(&self) -> bool {
+        self.word.has(PoolWord::CLOSED)
+    }
+
     /// Why a submission may not even wait.
     #[inline(always)]
-    fn refusal(&self, flow: u32) -> Option<Reason> {
-        if self.st.closed {
+    fn refusal(&self, flow: u32, is_closed: bool) -> Option<Reason> {
+        if is_closed {
             return Some(Reason::ShuttingDown);
         }
         // A cap of 0 means refuse: who can never run must not wait for ever.
@@ -384,12 +394,13 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
     }
 
-    /// While somebody waits the mode follows the highest value of the turn.
+    /// In a turn that has had waiters the mode follows the turn's highest value, for a newcomer behind the
+    /// last of them too.
     #[inline(always)]
     fn prepare_policy(&mut self) -> u64 {
         let running = self.running();
         self.peak = self.peak.max(running);
-        let level = if self.st.queues.waiting() > 0 { self.peak } else { running };
+        let level = if self.awaited { self.peak } else { running };
         let now = self.session.now;
         self.st.prepare_policy(running, level, || now.ns())
     }
@@ -459,6 +470,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// Puts an owned entry into its band.
     #[inline(always)]
     fn enqueue(&mut self, idx: u32, generation: u32, band: u8, flow: u32, deadline_ns: u64) {
+        self.awaited = true;
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
         let view = SlabView::new(self.shard);
         self.st.enqueue(view, idx, u32::from(band), flow, deadline_ns);

@@ -49,7 +49,7 @@ impl PoolState {
     /// for units.
     pub(super) fn settle_calm(&mut self, shard: &Shard) {
         self.is_calm =
-            self.chain.is_empty() && !self.shut && self.peak == 0 && shard.ceiling.is_none();
+            self.chain.is_empty() && !self.shut && !self.awaited && shard.ceiling.is_none();
     }
 
     /// Without waiters only a chain is work, whatever else there is.
