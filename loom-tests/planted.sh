@@ -40,10 +40,10 @@ l1-fence   word    l1_         shard            missed
 l1-relaxed word    l1_         admit::word      missed
 l2         word    l2_         admit::word      missed
 m06        word    m06_        admit::word      missed
-x1         word    x1_         shard            missed
+x1         word    x1_         shard            caught
 o1         order   o1_         admit::word      caught
 o1         order   o4_         admit::word      caught
-o2         order   o2_         shard            missed
+o2         order   o2_         shard            caught
 o3         order   o3_         shard            missed
 t3         order   t3_         shard            missed
 b2         order   t2_         admit::word      caught
@@ -58,7 +58,7 @@ z1         blocked z1_         shard            missed
 z2         blocked z2_         shard            missed
 z1         blocked z3_         shard            missed
 m13        blocked m13_        shard            missed
-m07        blocked m07_        shard            missed
+m07        blocked m07_        shard            caught
 u1-look    left    u1_         shard            missed
 u1-post    left    u1_         shard            missed
 u2         left    u2_         ring::urgent     missed
@@ -77,6 +77,7 @@ m09        ends    m09_        shard            missed
 n1-drain   ends    m09_        shard            missed
 b2         ends    m10_        admit::word      caught
 closed     ends    closed_n    shard            missed
+drain      ends    drain_      shard            caught
 z2         ends    closed_a    shard            missed
 c1         engine  m11_        shard            missed
 m15        engine  m15_        shard            missed

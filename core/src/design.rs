@@ -46,7 +46,7 @@
 //! | urgent list, its nodes | the list: whoever takes it whole under LOCK; a node's link: who made its bits non-zero | put bits, add to an owed count |
 //! | entry, plain part (request, deadline, links, cost) | its maker until it is pushed, then LOCK, until a final state is stored | nothing |
 //! | entry, state word | as its plain part; after a final state the holder of the ticket, who gives the index back | read, to poll an outcome |
-//! | waker cell of an entry | the `atomic-waker` protocol | register (the waiting task), wake (after the unlock) |
+//! | waker cell of an entry | the `atomic-waker` protocol, in `slab/waker.rs` | register (the waiting task), wake (after the unlock) |
 //! | lanes, heaps, caps, credits, virtual times, counters | LOCK | nothing; live views are copied out by the holder |
 //! | timer wheel of a pool | LOCK | read the published next deadline |
 //! | free slab indices, cached | LOCK of the pool that cached them | nothing |
@@ -76,7 +76,7 @@
 //! | ring head | the holder | pushers, fast admit | Release, Acquire | a pusher may reuse the cell; a fast admit that sees an empty ring also sees what the drained commands did |
 //! | urgent list head | posters, the holder | the holder | CAS Release, swap Acquire | the node's link |
 //! | node: asked bits | posters, the holder | both | CAS AcqRel, swap AcqRel | changed from both sides, so by read-modify-write on both: who finds zero links the node, and the link is read before the bits are taken |
-//! | node: owed count | releasing threads, the holder | both | CAS AcqRel (the cost beside the count saturates), swap AcqRel | as above; a load and a store would lose a release |
+//! | node: owed count | releasing threads, the holder | both | `fetch_add` AcqRel, swap AcqRel | as above; a load and a store would lose a release. The sum of what they used beyond their estimates stands beside it, Relaxed: added before the count, taken after it |
 //! | marks RESIZE, GATE, DRAIN, SHUTDOWN, RECALL, MAIL | any thread, the holder | both | `fetch_or` AcqRel, swap AcqRel | the value beside a mark is stored before the mark is set; the last one wins |
 //! | entry state | the holder | a polling host | Release, Acquire | what a poller reads of the outcome |
 //! | next deadline of a pool | the holder | who sleeps for the shard | Relaxed both | written before the unlock's fence, read after the sleeper's; whoever made it nearer wakes the sleeper |
@@ -160,8 +160,10 @@
 //! the word "not yet", not ignored.
 //! *Rejected:* accepting and ignoring unknown policies. A configuration that loads is one that is obeyed.
 //!
-//! ## Waker cells are `atomic-waker`
-//! Registering a waker against a concurrent wake is a protocol of its own with a proven small crate.
+//! ## Waker cells are `atomic-waker`, in a wrapper
+//! Registering a waker against a concurrent wake is a protocol of its own with a proven small crate. It clones and
+//! drops wakers while the cell is claimed, so a waker that panics there would leave an index nobody is ever woken
+//! under; the wrapper (`slab/waker.rs`) does both outside.
 //! *Rejected:* writing it again; and a mutex around the waker, which blocks a host's thread inside a poll.
 //!
 //! ## Completions carry their permits

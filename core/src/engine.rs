@@ -17,6 +17,7 @@ mod request;
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
@@ -124,6 +125,9 @@ impl Engine {
     /// As [`Engine::start`].
     pub fn start_with_clock(settings: &Settings, clock: Clock) -> Result<Self, StartError> {
         let core = Arc::new(build::core(settings, clock)?);
+        // Here, where the shards no longer move: the pointers they keep of each other would not survive it.
+        let places: Vec<_> = core.pools.iter().map(|pool| (pool.shard, pool.index)).collect();
+        Shard::introduce(&core.shards, &places);
         let threads = Threads::start(&core).map_err(|error| StartError::thread(&error))?;
         Ok(Self { core, threads })
     }
@@ -157,15 +161,19 @@ impl Engine {
     /// Host driver: does the work that is due and says when to call again. With the other drivers it only
     /// helps. At most one thread polls a shard at a time; others return at once.
     pub fn poll(&self) -> Progress {
-        self.poll_at(self.core.clock.now_ns())
+        self.poll_at(u64::MAX)
     }
 
-    /// The same at a time the host has read already, in nanoseconds of the engine's clock.
+    /// The same at a time the host has read already, in nanoseconds of the engine's clock, 0 and up. A time
+    /// before that of an earlier poll fires nothing. A time the clock has not reached yet, `u64::MAX` for
+    /// example, counts as the clock's own: no deadline passes early, and time never runs ahead of the
+    /// deadlines still to come. Reads the clock once.
     pub fn poll_at(&self, now_ns: u64) -> Progress {
         let mut progress = Progress::default();
         if self.core.is_forked() {
             return progress;
         }
+        let now_ns = now_ns.min(self.core.clock.now_ns());
         for shard in &self.core.shards {
             progress.merge(shard.poll(now_ns));
         }

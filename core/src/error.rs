@@ -22,11 +22,11 @@ pub enum Reason {
     TermBudget,
     /// The cost is 0 or above the pool's `maxCost`.
     TooLarge,
-    /// No pool of that name.
+    /// No pool of that name; or the flow belongs to another pool, or the completion queue to another engine.
     UnknownPool,
-    /// The pool has no band of that priority.
+    /// The pool has no band of that priority, or the band belongs to another pool.
     UnknownBand,
-    /// The flow table is full, or the flow belongs to another pool.
+    /// The flow table is full.
     FlowTableFull,
     /// Reserved: no backend exists.
     NoBackend,

@@ -38,6 +38,8 @@ pub mod pool;
 mod quick;
 pub mod refusals;
 mod rules;
+#[cfg(all(test, not(loom)))]
+mod tests;
 pub mod tracking;
 pub mod turn;
 mod view;

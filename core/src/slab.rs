@@ -8,7 +8,7 @@
 //! |--------|------------|---------|
 //! | `Entry::state` | the owner of the entry (see below), Release | anybody, Acquire |
 //! | `Entry::body`, link | the owner of the entry | the same |
-//! | `Entry::waker` | the waiting future registers, the deliverer wakes | `AtomicWaker` orders them |
+//! | `Entry::waker` | the waiting future registers, the deliverer wakes | `WakerCell` orders them |
 //! | node | any caller, by RMW | the holder of LOCK |
 //!
 //! The owner: whoever took the index from the free list, until it publishes the entry by a command; then
@@ -16,13 +16,12 @@
 //! ticket, who collects it. So each change of state has one writer, and no compare-and-swap is needed.
 
 mod cache;
+mod waker;
 
 pub use cache::FreeCache;
 
 use alloc::boxed::Box;
 use core::fmt;
-
-use atomic_waker::AtomicWaker;
 
 use crate::error::Reason;
 use crate::ring::free_list::FreeList;
@@ -30,6 +29,8 @@ use crate::ring::urgent::UrgentNode;
 use crate::sync::planted;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 use crate::types::NONE;
+
+pub use waker::WakerCell;
 
 /// Indices a pool keeps at hand under LOCK; refilled and spilt in halves. Two in the loom models, whose
 /// slabs are tiny.
@@ -154,7 +155,7 @@ impl Body {
 pub struct Entry {
     state: AtomicU64,
     /// Whom to wake when the state becomes final.
-    pub waker: AtomicWaker,
+    pub waker: WakerCell,
     body: UnsafeCell<Body>,
 }
 
@@ -286,7 +287,7 @@ impl Slab {
     pub fn new(capacity: u32) -> Self {
         let entry = |_| Entry {
             state: AtomicU64::new(State::new(1, Phase::Free).0),
-            waker: AtomicWaker::new(),
+            waker: WakerCell::new(),
             body: UnsafeCell::new(Body::EMPTY),
         };
         let link = |_| UnsafeCell::new(Link::IDLE);
@@ -323,7 +324,7 @@ impl Slab {
     }
 
     /// The entry's waker.
-    pub fn waker(&self, idx: u32) -> &AtomicWaker {
+    pub fn waker(&self, idx: u32) -> &WakerCell {
         &self.entries[idx as usize].waker
     }
 

@@ -9,7 +9,7 @@ use core::future::Future;
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
 use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use core::time::Duration;
 use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex};
@@ -43,7 +43,7 @@ fn names_of_another_engine_name_nothing_here() {
     let flow = there.flow("", "t", "k").unwrap();
     assert_eq!(
         here.try_admit(&request(&here).flow(flow)).err(),
-        Some(Reason::FlowTableFull),
+        Some(Reason::UnknownPool),
         "a flow of another engine"
     );
     let theirs = there_engine.completion_queue(8).unwrap();
@@ -199,6 +199,47 @@ fn a_waker_that_panics_costs_nobody_a_wake_or_a_slot() {
     drop((first, second, third));
     drop(held);
     assert_eq!(pool.view().free, 6);
+}
+
+fn clone_fails(_: *const ()) -> RawWaker {
+    panic!("a waker that cannot be cloned")
+}
+
+fn clone_unarmed(data: *const ()) -> RawWaker {
+    RawWaker::new(data, &DROP_FAILS)
+}
+
+fn drop_fails(_: *const ()) {
+    panic!("a waker that cannot be dropped")
+}
+
+static CLONE_FAILS: RawWakerVTable = RawWakerVTable::new(clone_fails, drop, drop, drop);
+static DROP_FAILS: RawWakerVTable = RawWakerVTable::new(clone_unarmed, drop, drop, drop_fails);
+
+#[test]
+fn a_waker_whose_clone_or_drop_panics_leaves_a_place_where_others_are_woken() {
+    for table in [&CLONE_FAILS, &DROP_FAILS] {
+        let (_engine, pool, _) =
+            host(&Settings { max_requests: 1, ..settings(DriverKind::Host, 1, &[]) });
+        let held = pool.try_admit(&request(&pool)).unwrap();
+        // SAFETY: the functions of both tables look at no data.
+        let bomb = unsafe { Waker::from_raw(RawWaker::new(core::ptr::null(), table)) };
+        let bomb = core::mem::ManuallyDrop::new(bomb);
+        let wakes = Arc::new(Wakes::default());
+        let good = Waker::from(Arc::clone(&wakes));
+        let mut first = pool.admit(request(&pool));
+        for waker in [&*bomb, &good, &*bomb] {
+            let _panicked = catch_unwind(AssertUnwindSafe(|| wait_with(&mut first, waker)));
+        }
+        let ended = catch_unwind(AssertUnwindSafe(|| drop(first)));
+        assert!(ended.is_ok(), "the waker's panic is nobody else's");
+        let mut second = pool.admit(request(&pool));
+        wait_with(&mut second, &good);
+        assert_eq!(wakes.count(), 0);
+        held.release();
+        assert_eq!(wakes.count(), 1, "the index has one place, which the hostile waker had before");
+        assert!(matches!(poll_once(&mut second), Poll::Ready(Ok(_))));
+    }
 }
 
 #[test]

@@ -100,17 +100,25 @@ fn bad_arguments_and_inputs_are_refused_whole() {
     refused(&["replay", "--slots", "0"], "0 is not in 1..");
     refused(&["replay", "--speedup", "NaN"], "expected a number");
     refused(&["replay", "--mix", "20"], "expected BAND=PARTS");
-    refused(&["replay", "--mix", "7=1"], "the mix names band 7, which is not provisioned");
+    for (mix, why) in [
+        ("7=1", "the mix names band 7, which is not provisioned"),
+        ("20=0", "the mix gives no band a part"),
+    ] {
+        refused(&["replay", "--mix", mix], &format!("error: --mix under strict: {why}\n"));
+    }
     refused(&["replay", "missing.csv"], "cannot read missing.csv");
     refused(&["replay", "--config", "missing.yaml", "--json", json], "cannot read missing.yaml");
     refused(&["replay", "--json", "no/such/dir/out.json"], "its directory does not exist");
-    refused(&["replay", "--pool", "chat"], "expected a pool among demo, got chat");
+    refused(&["replay", "--pool", "chat"], "strict: expected --pool with one of demo, got chat");
 
     let broken = write(&dir, "broken.csv", &format!("{HEADER}0,0,a,k,1,1\n1,0,a,k,many,1\n"));
     refused(
         &["replay", &broken, "--json", json],
         "broken.csv: line 3: expected input_tokens as a whole number 0..=4294967295, got \"many\"",
     );
+    let other = write(&dir, "broken.csv", "t_ms;band\n0;20\n");
+    let header = "broken.csv: line 1: expected one of the header lines \"TIMESTAMP,";
+    refused(&["replay", &other, "--json", json], header);
     let free = write(&dir, "free.csv", &format!("{HEADER}0,0,a,k,0,0\n"));
     let cost = "line 2: expected input and output tokens that sum to 1..=4294967295 (the cost), got cost 0";
     refused(&["replay", &free, "--json", json], cost);
@@ -118,6 +126,22 @@ fn bad_arguments_and_inputs_are_refused_whole() {
     let band = "line 3: expected a provisioned band (20, 10, 0), got 7";
     refused(&["replay", &unknown, "--json", json], band);
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 3, "only the three traces are there");
+}
+
+/// The trace of the demonstration may lie in the tree the program was built in; no message says where that is.
+#[test]
+fn no_message_names_the_tree_the_program_was_built_in() {
+    let elsewhere = scratch("elsewhere");
+    for args in [["replay", "--mix", "7=1"], ["replay", "--pool", "chat"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_bandgate"))
+            .args(args)
+            .current_dir(&elsewhere)
+            .output()
+            .unwrap();
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+        assert!(!message.contains(PACKAGE), "{message}");
+    }
 }
 
 /// The report of a replay and its table.

@@ -236,7 +236,29 @@ fn bad_requests_are_refused_by_reason_and_leave_nothing_behind() {
     assert_eq!(pool.try_admit(&foreign).err(), Some(Reason::UnknownBand));
     let flow = other.flow("", "t", "").unwrap();
     let foreign = Request::new(band).flow(flow);
-    assert_eq!(pool.try_admit(&foreign).err(), Some(Reason::FlowTableFull));
+    assert_eq!(pool.try_admit(&foreign).err(), Some(Reason::UnknownPool));
     assert!(!pool.set_saturation(Some(f64::NAN)) && !pool.set_saturation(Some(-0.1)));
     assert_eq!(pool.view().free, 1);
+}
+
+/// A host that names a time beyond the clock's, or that of its own loop, does not end the engine's time.
+// INV: I36 I46
+#[test]
+fn a_poll_in_the_far_future_evicts_nobody_early_and_ends_no_later_deadline() {
+    let (engine, pool, clock) = host(&settings(1, &[]));
+    let queue = engine.completion_queue(8).unwrap();
+    let request = Request::new(pool.band(0).unwrap());
+    let _held = pool.try_admit(&request).unwrap();
+    for n in 0..3 {
+        for far in [u64::MAX, u64::MAX - 1_000_000, 1 << 63] {
+            assert_eq!(engine.poll_at(far).expired, 0);
+        }
+        let short = request.timeout(Duration::from_millis(5));
+        let _ticket = queued(pool.submit(&short, &queue, n).unwrap());
+        let progress = engine.poll_at(u64::MAX);
+        assert_eq!((progress.expired, progress.more), (0, false), "not due yet");
+        clock.set(clock.now_ns() + 6_000_000);
+        assert_eq!(engine.poll_at(clock.now_ns()).expired, 1);
+        assert_eq!(queue.poll().unwrap().outcome.err(), Some(Reason::Deadline));
+    }
 }

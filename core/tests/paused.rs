@@ -8,6 +8,7 @@
 
 mod common;
 
+use core::future::Future;
 use core::time::Duration;
 use std::sync::Barrier;
 use std::time::Instant;
@@ -239,6 +240,50 @@ fn whatever_is_left_behind_a_paused_holder_is_applied_exactly_once() {
     }
 }
 
+/// Producers that keep the ring full do not postpone a drain: it closes behind what was in the ring when it
+/// came into force. That is accepted, and everything later is refused.
+// INV: I14 I47
+#[test]
+fn a_drain_ends_behind_what_was_in_the_ring_however_full_it_is_kept() {
+    let (engine, pool, _clock) = common::host(&small_ring(DriverKind::Host, 1, 128));
+    let queue = engine.completion_queue(4_096).unwrap();
+    let request = Request::new(pool.band(10).unwrap());
+    let held = pool.try_admit(&request).unwrap();
+    let mut tag = 0;
+    let mut fill = || {
+        while let Ok(submitted) = pool.submit(&request, &queue, tag) {
+            let _ticket = queued(submitted);
+            tag += 1;
+        }
+    };
+    assert!(pool.pause_inside_turn(|| {
+        fill();
+        pool.drain();
+    }));
+    for _ in 0..8 {
+        assert!(pool.pause_inside_turn(&mut fill));
+    }
+    assert!(pool.view().closed, "postponed for as long as somebody submits");
+    assert!(tag > 128, "there was always something in the ring");
+    drop(held);
+    settle(&engine);
+    let mut last = [0, u64::MAX];
+    while let Some(completion) = queue.poll() {
+        match completion.outcome {
+            Ok(permit) => {
+                last[0] = last[0].max(completion.tag);
+                permit.release();
+            }
+            Err(reason) => {
+                assert_eq!(reason, Reason::ShuttingDown);
+                last[1] = last[1].min(completion.tag);
+            }
+        }
+        settle(&engine);
+    }
+    assert_eq!(last, [127, 128], "the last that was accepted, the first that was refused");
+}
+
 /// A caller that waited for the lock would outlast the pause.
 // INV: I14 I35
 #[test]
@@ -287,4 +332,85 @@ fn a_panic_inside_the_critical_section_poisons_the_pool_and_permits_stay_releasa
     drop(running);
     assert!(pool.view().closed);
     engine.shutdown();
+}
+
+/// Nobody decides in a pool that died: who sleeps on a queue for it is told, whenever he began to sleep.
+// INV: I14 I50
+#[test]
+fn who_waits_on_a_queue_for_a_pool_that_dies_is_told_at_once() {
+    let _watchdog = common::Watchdog::start(Duration::from_secs(20), || "sleeps for ever".into());
+    for timeout in [None, Some(Duration::from_secs(3_600))] {
+        let (engine, pool, _clock) = common::host(&small_ring(DriverKind::Host, 1, 8));
+        let queue = engine.completion_queue(8).unwrap();
+        let request = Request::new(pool.band(10).unwrap());
+        let _held = pool.try_admit(&request).unwrap();
+        let _ticket = queued(pool.submit(&request, &queue, 1).unwrap());
+        assert_eq!(queue.fault(), None);
+        let (answer, queue) = std::thread::scope(|scope| {
+            let sleeper = scope.spawn(move || (queue.wait(timeout), queue));
+            std::thread::sleep(Duration::from_millis(20));
+            let holder = scope.spawn(|| pool.pause_inside_turn(|| panic!("inside the turn")));
+            assert!(holder.join().is_err());
+            sleeper.join().unwrap()
+        });
+        assert!(!answer);
+        assert_eq!(queue.fault(), Some(Reason::Poisoned));
+        assert!(!queue.wait(timeout), "later too");
+        assert!(!queue.arm());
+        // A queue without requests in the dead pool is not concerned.
+        let other = engine.completion_queue(8).unwrap();
+        assert_eq!(other.fault(), None);
+        assert!(!other.wait(Some(Duration::ZERO)));
+    }
+}
+
+struct Bomb;
+
+impl std::task::Wake for Bomb {
+    fn wake(self: std::sync::Arc<Self>) {
+        panic!("a hostile waker");
+    }
+}
+
+/// The wakers are the host's: one that panics while the dead pool's waiters are told ends neither the process
+/// nor the telling.
+// INV: I39 I50
+#[test]
+fn a_waker_that_panics_beside_a_pool_that_dies_keeps_nobody_from_being_told() {
+    let (_engine, pool, _clock) = common::host(&small_ring(DriverKind::Host, 1, 8));
+    let request = Request::new(pool.band(10).unwrap());
+    let _held = pool.try_admit(&request).unwrap();
+    let wakes = std::sync::Arc::new(common::Wakes::default());
+    let good = core::task::Waker::from(std::sync::Arc::clone(&wakes));
+    let bomb = core::task::Waker::from(std::sync::Arc::new(Bomb));
+    let mut futures = [(); 3].map(|()| pool.admit(request));
+    for (future, waker) in futures.iter_mut().zip([&good, &bomb, &good]) {
+        let polled = core::pin::Pin::new(future).poll(&mut core::task::Context::from_waker(waker));
+        assert!(polled.is_pending());
+    }
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| pool.pause_inside_turn(|| panic!("inside the turn")));
+        assert!(holder.join().is_err());
+    });
+    assert_eq!(wakes.count(), 2);
+}
+
+/// With the engine gone nobody polls: whoever finds commands applies them all, however many.
+// INV: I01 I14 I48
+#[test]
+fn what_is_left_behind_after_the_engine_was_dropped_needs_no_further_call() {
+    for driver in [DriverKind::Host, DriverKind::Inline, DriverKind::Threads] {
+        for ring in [1, 512] {
+            let (engine, pool) = start(&small_ring(driver, 300, ring));
+            let flow = pool.flow("", "t", "").unwrap();
+            let plain = Request::new(pool.band(10).unwrap());
+            let both = [plain, plain.flow(flow)];
+            let permits: Vec<_> =
+                (0..300).map(|n| unless_busy(|| pool.try_admit(&both[n % 2]))).collect();
+            drop(engine);
+            assert!(pool.pause_inside_turn(|| drop(permits)));
+            let view = pool.view();
+            assert_eq!((view.free, view.running), (300, 0), "{driver:?}, ring of {ring}");
+        }
+    }
 }

@@ -237,3 +237,71 @@ fn a_band_that_was_empty_is_served_at_once_and_catches_nothing_up() {
         assert!((84..=96).contains(&top), "{schedule:?}: {top} of 150 are not 6 of 10");
     }
 }
+
+/// Fills the pool without the policy and grants `count` waiters of each band, one release at a time.
+fn order_of_the_next(backlog: &mut Backlog<'_>, slots: usize, count: usize) -> Vec<usize> {
+    let top = Request::new(backlog.pool.band(20).unwrap());
+    while backlog.running.len() < slots {
+        backlog.running.push(backlog.pool.try_admit(&top).unwrap());
+    }
+    for band in 0..3 {
+        (0..count).for_each(|_| backlog.submit(band));
+    }
+    let mut order = Vec::new();
+    while order.len() < count {
+        drop(backlog.running.remove(0));
+        backlog.take(&mut order);
+    }
+    order
+}
+
+/// A newcomer in the same turn as the last waiter's grant counts in the mode of that turn, whose highest load
+/// was a full pool, and not in that of the load the turn's releases left.
+// INV: I23
+#[test]
+fn a_newcomer_behind_the_last_waiter_is_charged_in_the_mode_of_the_turn() {
+    let by = explicit(&[(20, 6_000), (10, 3_000), (0, 1_000)]);
+    let mut settings = weighted(100, CREDITS, &by, 0.99);
+    settings.pools[0].ring_capacity = 128;
+    settings.tenants.push(common::tenant("t", 100));
+    let (engine, pool, _clock) = host(&settings);
+    let queue = engine.completion_queue(512).unwrap();
+    let flow = pool.flow("", "t", "").unwrap();
+    let mut backlog = Backlog::new(&pool, &queue, 100, 0);
+    backlog.submit(1);
+    // 64 of the releases spend the budget of the turn behind the pause; the newcomer's turn goes on with it:
+    // the last releases, the waiter, then itself.
+    let released: Vec<_> = backlog.running.drain(..70).collect();
+    assert!(pool.pause_inside_turn(|| drop(released)));
+    assert!(queue.poll().is_none(), "the rest of the releases comes with the newcomer's turn");
+    let newcomer = Request::new(pool.band(20).unwrap()).flow(flow);
+    let permit = pool.try_admit(&newcomer).unwrap();
+    let waiter = queue.poll().unwrap().outcome.unwrap();
+    backlog.running.extend([permit, waiter]);
+    let order = order_of_the_next(&mut backlog, 100, 8);
+    assert_eq!(order, [0, 0, 0, 0, 0, 1, 1, 2], "both were charged");
+}
+
+/// Who begins to wait in a turn after its releases is served in the mode of the turn's highest load.
+// INV: I23
+#[test]
+fn waiters_that_come_after_the_releases_of_a_turn_are_served_in_its_mode() {
+    let by = explicit(&[(20, 6_000), (10, 3_000), (0, 1_000)]);
+    let (engine, pool, _clock) = host(&weighted(8, CREDITS, &by, 0.99));
+    let queue = engine.completion_queue(512).unwrap();
+    let mut backlog = Backlog::new(&pool, &queue, 8, 0);
+    let released: Vec<_> = backlog.running.drain(..6).collect();
+    let paused = pool.pause_inside_turn(|| {
+        drop(released);
+        for _ in 0..2 {
+            backlog.submit(0);
+        }
+    });
+    assert!(paused);
+    settle(&engine);
+    while let Some(completion) = queue.poll() {
+        backlog.running.push(completion.outcome.unwrap());
+    }
+    let order = order_of_the_next(&mut backlog, 8, 8);
+    assert_eq!(order, [0, 0, 0, 0, 1, 1, 1, 2], "both were charged");
+}

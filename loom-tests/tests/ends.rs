@@ -165,6 +165,33 @@ fn closed_nobody_is_admitted_after_a_drain() {
     });
 }
 
+/// A drain finds a hole in the ring: the submit stamped behind it was accepted before, and keeps its place.
+#[test]
+fn drain_a_submit_behind_a_hole_is_not_refused() {
+    let witnesses = &["accepted behind a hole", "accepted"];
+    check_world("drain", 100, Bound::new(2, 3), witnesses, |ghost| {
+        let world = World::new(Spec { ring: 4, ..Spec::ONE }, ghost);
+        assert_eq!(world.submit(HIGH), Got::Slot);
+        let held = world.hold();
+        world.run([
+            act(|w| {
+                w.submit(HIGH);
+            }),
+            act(move |w| {
+                // LOCK is taken: it goes on the ring, before the drain is asked for.
+                let ticket = waits(w.submit(HIGH));
+                w.expect_waiting(ticket);
+                let is_behind = !w.pool().ring.is_empty() && !w.pool().ring.has_stamped();
+                w.saw(if is_behind { "accepted behind a hole" } else { "accepted" });
+                w.shard.drain(w.pool());
+                w.leave(held);
+            }),
+        ]);
+        world.settle();
+        world.finish();
+    });
+}
+
 /// Shutdown beside a submit and a release: every waiter has one outcome, nobody is left.
 #[test]
 fn closed_a_shutdown_ends_every_wait() {

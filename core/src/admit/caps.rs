@@ -25,17 +25,51 @@ pub enum Room {
     TenantFull,
 }
 
-/// One flow: a key of a tenant.
+/// What a key or a tenant has used and uses.
 #[derive(Clone, Copy, Debug)]
-pub struct FlowRow {
+pub struct Usage {
     /// Tokens charged so far, at admission and corrected by `settle`.
     pub served: u64,
-    /// Row in which its tenant is counted.
-    pub tenant: u32,
     /// Requests running.
     pub running: u32,
     /// Most requests running at once, or [`UNCAPPED`].
     pub cap: u32,
+}
+
+impl Usage {
+    /// Nothing yet, and at most `cap` requests at once.
+    pub const fn up_to(cap: u32) -> Self {
+        Self { served: 0, running: 0, cap }
+    }
+
+    #[inline(always)]
+    const fn is_full(&self) -> bool {
+        self.running >= self.cap
+    }
+
+    #[inline(always)]
+    const fn count(&mut self, cost: u32) {
+        self.running += 1;
+        self.served = self.served.saturating_add(cost as u64);
+    }
+
+    /// Whether it was full and is not any more.
+    #[inline(always)]
+    const fn give(&mut self, count: u32) -> bool {
+        debug_assert!(self.running >= count, "released more than ran");
+        let was_full = self.is_full();
+        self.running = self.running.saturating_sub(count);
+        was_full && !self.is_full()
+    }
+}
+
+/// One flow: a key of a tenant.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowRow {
+    /// What the key uses.
+    pub usage: Usage,
+    /// Row in which its tenant is counted.
+    pub tenant: u32,
     /// Weight among the keys of its tenant; for fair share, not used yet.
     pub weight: u32,
 }
@@ -43,12 +77,8 @@ pub struct FlowRow {
 /// One tenant, counted in the row of its first flow.
 #[derive(Clone, Copy, Debug)]
 pub struct TenantRow {
-    /// Tokens charged so far to all its keys.
-    pub served: u64,
-    /// Requests running over all its keys.
-    pub running: u32,
-    /// Most requests running at once, or [`UNCAPPED`].
-    pub cap: u32,
+    /// What all its keys use.
+    pub usage: Usage,
     /// Weight among the tenants of its group; for fair share, not used yet.
     pub weight: u32,
     /// Group index; for fair share, not used yet.
@@ -69,54 +99,10 @@ const _: () = assert!(size_of::<Row>() == 64);
 
 impl Row {
     const EMPTY: Self = Self {
-        flow: FlowRow { served: 0, tenant: NONE, running: 0, cap: UNCAPPED, weight: 0 },
-        tenant: TenantRow { served: 0, running: 0, cap: UNCAPPED, weight: 0, group: 0 },
+        flow: FlowRow { usage: Usage::up_to(UNCAPPED), tenant: NONE, weight: 0 },
+        tenant: TenantRow { usage: Usage::up_to(UNCAPPED), weight: 0, group: 0 },
         refuses: false,
     };
-}
-
-impl FlowRow {
-    #[inline(always)]
-    const fn is_full(&self) -> bool {
-        self.running >= self.cap
-    }
-
-    #[inline(always)]
-    const fn count(&mut self, cost: u32) {
-        self.running += 1;
-        self.served = self.served.saturating_add(cost as u64);
-    }
-
-    /// Whether it was full and is not any more.
-    #[inline(always)]
-    const fn give(&mut self, count: u32) -> bool {
-        debug_assert!(self.running >= count, "released more than ran");
-        let was_full = self.is_full();
-        self.running = self.running.saturating_sub(count);
-        was_full && !self.is_full()
-    }
-}
-
-impl TenantRow {
-    #[inline(always)]
-    const fn is_full(&self) -> bool {
-        self.running >= self.cap
-    }
-
-    #[inline(always)]
-    const fn count(&mut self, cost: u32) {
-        self.running += 1;
-        self.served = self.served.saturating_add(cost as u64);
-    }
-
-    /// Whether it was full and is not any more.
-    #[inline(always)]
-    const fn give(&mut self, count: u32) -> bool {
-        debug_assert!(self.running >= count, "released more than ran");
-        let was_full = self.is_full();
-        self.running = self.running.saturating_sub(count);
-        was_full && !self.is_full()
-    }
 }
 
 /// What came free with a release: whose waiters may run again.
@@ -145,31 +131,31 @@ impl Caps {
     /// Adds a flow of a tenant that has one already, by its index; returns the flow's. Interning only:
     /// allocates once per 1,024 rows.
     pub fn add_flow(&mut self, tenant: u32, cap: u32, weight: u32) -> u32 {
-        let tenant_refuses = self.tenant(tenant).is_some_and(|row| row.cap == 0);
-        let flow = FlowRow { served: 0, tenant, running: 0, cap, weight };
+        let tenant_refuses = self.tenant(tenant).is_some_and(|row| row.usage.cap == 0);
+        let flow = FlowRow { usage: Usage::up_to(cap), tenant, weight };
         self.add(Row { flow, refuses: cap == 0 || tenant_refuses, ..Row::EMPTY })
     }
 
     /// Adds a tenant with its first flow; both have the index returned. Interning only.
     pub fn add_tenant(&mut self, tenant: TenantRow, cap: u32, weight: u32) -> u32 {
-        let flow = FlowRow { served: 0, tenant: self.count, running: 0, cap, weight };
-        self.add(Row { flow, tenant, refuses: cap == 0 || tenant.cap == 0 })
+        let flow = FlowRow { usage: Usage::up_to(cap), tenant: self.count, weight };
+        self.add(Row { flow, tenant, refuses: cap == 0 || tenant.usage.cap == 0 })
     }
 
     /// Gives a flow and its tenant other caps and weights; whether either was full and is not any more. Those who
     /// run beyond a lower cap go on.
     pub fn change(&mut self, flow: u32, own: (u32, u32), tenant: (u32, u32)) -> Freed {
         let Some(row) = self.row_mut(flow) else { return Freed::default() };
-        let was_full = row.flow.is_full();
-        (row.flow.cap, row.flow.weight) = own;
+        let was_full = row.flow.usage.is_full();
+        (row.flow.usage.cap, row.flow.weight) = own;
         row.refuses = own.0 == 0 || tenant.0 == 0;
-        let (freed, home) = (was_full && !row.flow.is_full(), row.flow.tenant);
+        let (freed, home) = (was_full && !row.flow.usage.is_full(), row.flow.tenant);
         let Some(Row { tenant: row, .. }) = self.row_mut(home) else {
             return Freed { flow: freed, tenant: false };
         };
-        let was_full = row.is_full();
-        (row.cap, row.weight) = tenant;
-        Freed { flow: freed, tenant: was_full && !row.is_full() }
+        let was_full = row.usage.is_full();
+        (row.usage.cap, row.weight) = tenant;
+        Freed { flow: freed, tenant: was_full && !row.usage.is_full() }
     }
 
     fn add(&mut self, row: Row) -> u32 {
@@ -221,12 +207,12 @@ impl Caps {
     #[inline(always)]
     pub fn room(&self, flow: u32) -> Room {
         let Some(row) = self.row(flow) else { return Room::Yes };
-        if row.flow.is_full() {
+        if row.flow.usage.is_full() {
             return Room::FlowFull;
         }
         let home = row.flow.tenant;
         let tenant = if home == flow { Some(&row.tenant) } else { self.tenant(home) };
-        if tenant.is_some_and(TenantRow::is_full) { Room::TenantFull } else { Room::Yes }
+        if tenant.is_some_and(|row| row.usage.is_full()) { Room::TenantFull } else { Room::Yes }
     }
 
     /// Whether the flow can never run: its key or tenant has a cap of 0.
@@ -239,18 +225,18 @@ impl Caps {
     #[inline(always)]
     pub fn try_take(&mut self, flow: u32, cost: u32) -> bool {
         let Some(row) = self.row_mut(flow) else { return true };
-        if row.flow.is_full() {
+        if row.flow.usage.is_full() {
             return false;
         }
         let home = row.flow.tenant;
         if home != flow {
             return self.try_take_apart(flow, home, cost);
         }
-        if row.tenant.is_full() {
+        if row.tenant.usage.is_full() {
             return false;
         }
-        row.tenant.count(cost);
-        row.flow.count(cost);
+        row.tenant.usage.count(cost);
+        row.flow.usage.count(cost);
         true
     }
 
@@ -258,13 +244,13 @@ impl Caps {
     #[inline(never)]
     fn try_take_apart(&mut self, flow: u32, home: u32, cost: u32) -> bool {
         if let Some(Row { tenant, .. }) = self.row_mut(home) {
-            if tenant.is_full() {
+            if tenant.usage.is_full() {
                 return false;
             }
-            tenant.count(cost);
+            tenant.usage.count(cost);
         }
         if let Some(row) = self.row_mut(flow) {
-            row.flow.count(cost);
+            row.flow.usage.count(cost);
         }
         true
     }
@@ -274,22 +260,22 @@ impl Caps {
     pub fn take(&mut self, flow: u32, cost: u32) {
         debug_assert!(self.room(flow) == Room::Yes, "cap exceeded");
         let Some(row) = self.row_mut(flow) else { return };
-        row.flow.count(cost);
+        row.flow.usage.count(cost);
         let home = row.flow.tenant;
         if home == flow {
-            row.tenant.count(cost);
+            row.tenant.usage.count(cost);
         } else if let Some(Row { tenant, .. }) = self.row_mut(home) {
-            tenant.count(cost);
+            tenant.usage.count(cost);
         }
     }
 
     /// The same whatever the caps say: for pools that only observe.
     pub fn take_beyond(&mut self, flow: u32, cost: u32) {
         let Some(row) = self.row_mut(flow) else { return };
-        row.flow.count(cost);
+        row.flow.usage.count(cost);
         let home = row.flow.tenant;
         if let Some(Row { tenant, .. }) = self.row_mut(home) {
-            tenant.count(cost);
+            tenant.usage.count(cost);
         }
     }
 
@@ -297,12 +283,12 @@ impl Caps {
     #[inline(always)]
     pub fn give(&mut self, flow: u32, count: u32) -> Freed {
         let Some(row) = self.row_mut(flow) else { return Freed::default() };
-        let freed = row.flow.give(count);
+        let freed = row.flow.usage.give(count);
         let home = row.flow.tenant;
         let tenant = if home == flow {
-            row.tenant.give(count)
+            row.tenant.usage.give(count)
         } else {
-            self.row_mut(home).is_some_and(|row| row.tenant.give(count))
+            self.row_mut(home).is_some_and(|row| row.tenant.usage.give(count))
         };
         Freed { flow: freed, tenant }
     }
@@ -310,14 +296,16 @@ impl Caps {
     /// Corrects the charge from the estimate to what was really used.
     #[inline(never)]
     pub fn settle(&mut self, flow: u32, charged: u32, actual: u32) {
-        let correct = |served: u64| {
-            served.saturating_sub(u64::from(charged)).saturating_add(u64::from(actual))
-        };
+        self.correct(flow, i64::from(actual) - i64::from(charged));
+    }
+
+    /// Adds to the charge what was used above the estimates; below zero: takes it off.
+    pub fn correct(&mut self, flow: u32, difference: i64) {
         let Some(row) = self.row_mut(flow) else { return };
-        row.flow.served = correct(row.flow.served);
+        row.flow.usage.served = row.flow.usage.served.saturating_add_signed(difference);
         let home = row.flow.tenant;
         if let Some(Row { tenant, .. }) = self.row_mut(home) {
-            tenant.served = correct(tenant.served);
+            tenant.usage.served = tenant.usage.served.saturating_add_signed(difference);
         }
     }
 }
@@ -329,7 +317,7 @@ mod tests {
     #[test]
     fn caps_of_key_and_tenant_are_taken_together_and_say_whose_waiters_may_run() {
         let mut caps = Caps::new(8);
-        let tenant = TenantRow { served: 0, running: 0, cap: 2, weight: 100, group: 0 };
+        let tenant = TenantRow { usage: Usage::up_to(2), weight: 100, group: 0 };
         let a = caps.add_tenant(tenant, 1, 100);
         let tenant = a;
         let b = caps.add_flow(tenant, UNCAPPED, 100);
@@ -341,7 +329,8 @@ mod tests {
         assert_eq!(caps.give(a, 1), Freed { flow: true, tenant: false });
         assert_eq!(caps.room(NONE), Room::Yes);
         caps.settle(a, 10, 25);
-        let served = (caps.flow(a).map(|r| r.served), caps.tenant(tenant).map(|r| r.served));
+        let served =
+            (caps.flow(a).map(|r| r.usage.served), caps.tenant(tenant).map(|r| r.usage.served));
         assert_eq!(served, (Some(25), Some(30)));
     }
 }

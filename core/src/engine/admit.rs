@@ -56,7 +56,7 @@ impl<'p> Admit<'p> {
             return self.refused(Reason::Forked);
         }
         let slab = self.pool.shard().slab();
-        slab.waker(ticket.idx).register(cx.waker());
+        self.pool.drop_waker(slab.waker(ticket.idx).register(cx.waker()));
         let Some(state) = slab.state(ticket.idx) else { return self.refused(Reason::Poisoned) };
         match state.phase() {
             Phase::Granted => {

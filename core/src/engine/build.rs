@@ -190,8 +190,6 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
         shard.under(ceiling.clone())
     });
     let shards: Box<[Shard]> = shards.collect();
-    let places: Vec<_> = metas.iter().map(|meta| (meta.shard, meta.index)).collect();
-    Shard::introduce(&shards, &places);
     Ok(EngineCore {
         shards,
         sleepers,

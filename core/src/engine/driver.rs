@@ -167,8 +167,10 @@ pub(super) fn wait_until_empty(core: &Arc<EngineCore>, timeout: Duration) -> boo
     loop {
         let is_empty = core.shards.iter().all(|shard| {
             shard.pools().iter().all(|pool| {
+                // The ring first: what leaves it later is counted in the view.
+                let nothing_on_its_way = pool.ring.is_empty() || pool.gate.is_dead();
                 let view = shard.view(pool);
-                view.running == 0 && view.waiting == 0
+                nothing_on_its_way && view.closed && view.running == 0 && view.waiting == 0
             })
         });
         if is_empty {

@@ -195,7 +195,7 @@ impl Pool {
 
     #[cold]
     fn foreign(id: u32, request: &Request) -> Reason {
-        if request.pool == id { Reason::FlowTableFull } else { Reason::UnknownBand }
+        if request.pool == id { Reason::UnknownPool } else { Reason::UnknownBand }
     }
 
     #[inline(always)]
@@ -299,7 +299,8 @@ impl Pool {
     ///
     /// [`Reason::Busy`] (the ring or the completion queue is full: try again), [`Reason::QueueFull`],
     /// [`Reason::TooLarge`], [`Reason::TenantQueueFull`] (a cap of 0), [`Reason::Deadline`] (a timeout of
-    /// 0), [`Reason::UnknownPool`] (the queue is another engine's), [`Reason::ShuttingDown`],
+    /// 0), [`Reason::UnknownBand`] or [`Reason::UnknownPool`] (the band or the flow is another pool's),
+    /// [`Reason::UnknownPool`] (the queue is another engine's), [`Reason::ShuttingDown`],
     /// [`Reason::Forked`], [`Reason::Poisoned`]. Nothing is left behind.
     #[inline]
     pub fn submit<'q>(
@@ -359,8 +360,15 @@ impl Pool {
     /// Drops the waker of an entry its future still owns: a free entry must not keep a task alive. A panic
     /// of that must not keep the entry.
     pub(super) fn forget_waker(&self, ticket: Ticket) {
-        let waker = self.shard().slab().waker(ticket.idx).take();
-        let _panicked = catch_unwind(AssertUnwindSafe(|| drop(waker)));
+        self.drop_waker(self.shard().slab().waker(ticket.idx).take());
+    }
+
+    /// A waker nobody will use. Its panic has been told by the panic hook; it is no reason to lose a place.
+    #[allow(clippy::unused_self, reason = "called where a pool's wakers are, and only there")]
+    pub(super) fn drop_waker(&self, waker: Option<core::task::Waker>) {
+        if waker.is_some() {
+            let _panicked = catch_unwind(AssertUnwindSafe(|| drop(waker)));
+        }
     }
 
     /// Whether a holder panicked, so that nobody will ever decide again.

@@ -179,21 +179,40 @@ impl CompletionQueue {
         self.core().rings().iter().any(|ring| !ring.is_empty())
     }
 
+    /// Why outcomes that are due may never come, if so: [`Reason::Forked`] in a child of `fork`, or
+    /// [`Reason::Poisoned`]: a pool died in which requests wait for this queue. Nobody decides about those any
+    /// more. What other pools have to say is still there by [`CompletionQueue::poll`]; to go on waiting for
+    /// them, make another queue. Wait-free.
+    pub fn fault(&self) -> Option<Reason> {
+        if self.engine.is_forked() {
+            return Some(Reason::Forked);
+        }
+        let mut rings = self.pools.iter().zip(self.core().rings());
+        let is_lost = rings.any(|(pool, ring)| pool.is_dead() && ring.reserved() > 0);
+        is_lost.then_some(Reason::Poisoned)
+    }
+
+    /// Whether there is anything to be told before a sleep.
+    fn has_news(&self) -> bool {
+        self.has_outcome() || self.fault().is_some()
+    }
+
     /// Sleeps until an outcome is there or the time is over (absent: for ever); whether one is. One wake
-    /// serves all the outcomes of a turn.
+    /// serves all the outcomes of a turn. `false` at once, and out of a sleep, if there is a
+    /// [`fault`](CompletionQueue::fault).
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let clock = &self.engine.clock;
         let limit = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
         let deadline = timeout.map(|t| clock.now_ns().saturating_add(limit(t)));
         while !self.has_outcome() {
-            if self.engine.is_forked() {
+            if self.fault().is_some() {
                 return false;
             }
             let left = deadline.map(|at| at.saturating_sub(clock.now_ns()));
             if left == Some(0) {
                 return false;
             }
-            self.core().bell().park(|| self.has_outcome(), left);
+            self.core().bell().park(|| self.has_news(), left);
         }
         true
     }
@@ -205,9 +224,10 @@ impl CompletionQueue {
     }
 
     /// For hosts that sleep in a loop of their own: asks for a ring of the descriptor. `false`: outcomes
-    /// are there already, do not sleep. After the sleep: [`CompletionQueue::disarm`], then drain.
+    /// are there already, or there is a [`fault`](CompletionQueue::fault): do not sleep. After the sleep:
+    /// [`CompletionQueue::disarm`], then drain.
     pub fn arm(&self) -> bool {
-        self.core().bell().announce(|| self.has_outcome())
+        self.core().bell().announce(|| self.has_news())
     }
 
     /// Takes [`CompletionQueue::arm`] back and resets the descriptor.

@@ -286,12 +286,14 @@ impl BandQueues {
         true
     }
 
-    /// Takes out some request, caps or not, until nobody waits: for shutdown. O(log lanes) amortised.
-    pub fn pop_any<L: Links>(&mut self, links: &L) -> Option<u32> {
+    /// Takes out some request, caps or not: for shutdown. `None`: nobody waits, or `looks` lanes without waiters
+    /// were passed and the next call goes on from there. O(looks + log lanes).
+    pub fn pop_any<L: Links>(&mut self, links: &L, mut looks: u32) -> Option<u32> {
         if self.waiting() == 0 {
             return None;
         }
         while self.lanes.get(self.drain_from).place == Place::Idle {
+            looks = looks.checked_sub(1)?;
             self.drain_from = (self.drain_from + 1) % self.lanes.made();
         }
         let idx = self.lanes.get(self.drain_from).head;

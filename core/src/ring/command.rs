@@ -195,6 +195,14 @@ impl CommandRing {
         self.tail.load(Ordering::Relaxed) == self.head.load(Ordering::Relaxed)
     }
 
+    /// The next position to be claimed: every push that happened before this call lies before it. Holder of
+    /// LOCK only, who compares it with [`Drain::position`].
+    #[inline]
+    pub fn tail(&self) -> u64 {
+        // ORDERING: Relaxed; a claim that happened before this load is seen by coherence.
+        self.tail.load(Ordering::Relaxed)
+    }
+
     /// Holder of LOCK only: starts taking commands, in the order of their claims. One drain at a time.
     #[inline]
     pub fn drain(&self) -> Drain<'_> {
@@ -245,6 +253,12 @@ impl Drain<'_> {
         Some(Command { code, arg })
     }
 
+    /// The position of the command that comes next.
+    #[inline]
+    pub const fn position(&self) -> u64 {
+        self.head
+    }
+
     #[inline]
     fn publish_if_due(&mut self) {
         if self.head - self.published >= PUBLISH_EVERY {
@@ -267,6 +281,20 @@ impl Drain<'_> {
 impl Drop for Drain<'_> {
     fn drop(&mut self) {
         self.publish();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+impl CommandRing {
+    /// A pusher that loses its core between claim and stamp; [`fill_hole`](Self::fill_hole) is its return.
+    pub(crate) fn leave_hole(&self) -> Option<u64> {
+        let (at, n) = self.claim(1);
+        (n == 1).then_some(at)
+    }
+
+    /// See [`leave_hole`](Self::leave_hole).
+    pub(crate) fn fill_hole(&self, position: u64, command: Command) {
+        self.fill(position, command);
     }
 }
 

@@ -8,6 +8,7 @@
 //! | word | written by | ordering | read by | ordering |
 //! | --- | --- | --- | --- | --- |
 //! | `word` of a node | posters, RMW | AcqRel | holder, swap(0) | AcqRel |
+//! | `difference` of a value node | posters, `fetch_add` before the word | Relaxed | holder, swap(0) after the word | Relaxed |
 //! | `link` of a node | the one poster who found the word idle | Relaxed, before the list head | holder, before it takes the word | Relaxed |
 //! | list `head` | posters, CAS | Release: the link is there | holder, swap(empty) | Acquire |
 //!
@@ -19,12 +20,6 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Backoff, Ordering, planted};
 use crate::types::NONE;
-
-/// Bits of the settled cost in an owed word; the count stands above.
-const COST_BITS: u32 = 40;
-
-/// The largest settled cost an owed word can carry; more saturates.
-pub const MAX_OWED_COST: u64 = (1 << COST_BITS) - 1;
 
 /// What [`UrgentNode::ask`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +34,7 @@ pub enum Asked {
 }
 
 /// A place on the urgent list: used either as an entry's node ([`ask`](Self::ask)), as a flow's
-/// ([`owe`](Self::owe)), or for the marks of a pool ([`mark`](Self::mark)), never mixed.
+/// (in an [`OwedNode`]), or for the marks of a pool ([`mark`](Self::mark)), never mixed.
 #[derive(Debug)]
 pub struct UrgentNode {
     word: AtomicU64,
@@ -81,32 +76,6 @@ impl UrgentNode {
         }
     }
 
-    /// Value node: one more permit was released, with this settled cost in tokens (it saturates at
-    /// [`MAX_OWED_COST`] in sum). `true`: the caller links the node. The count cannot overflow: a pool has
-    /// at most `2^20` slots. Lock-free; any thread.
-    #[must_use]
-    pub fn owe(&self, cost: u64) -> bool {
-        let mut backoff = Backoff::new();
-        // ORDERING: Relaxed. Only a guess for the CAS below.
-        let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            let (count, sum) = owed(word);
-            let sum = sum.saturating_add(cost).min(MAX_OWED_COST);
-            let next = u64::from(count + 1) << COST_BITS | sum;
-            if planted!("v1") {
-                // ORDERING: Release, as if only the publication mattered.
-                self.word.store(next, Ordering::Release);
-                return word == 0;
-            }
-            // ORDERING: AcqRel, as in `ask`. A CAS and not `fetch_add`, because the cost saturates.
-            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return word == 0,
-                Err(now) => word = now,
-            }
-            backoff.snooze();
-        }
-    }
-
     /// A pool's node: sets mark bits (not 0). `true`: the caller links the node. Wait-free; any thread.
     #[must_use]
     pub fn mark(&self, bits: u64) -> bool {
@@ -122,7 +91,7 @@ impl UrgentNode {
         self.word.load(Ordering::Relaxed) != 0
     }
 
-    /// Takes what is asked and leaves the node idle; see [`bits_of`] and [`owed`]. Only the holder of
+    /// Takes what is asked and leaves the node idle; see [`bits_of`]. Only the holder of
     /// LOCK, and only through [`Chain::next`] or for a node it knows to be off the list. Wait-free.
     #[inline]
     pub fn take(&self) -> u64 {
@@ -135,6 +104,57 @@ impl UrgentNode {
 impl Default for UrgentNode {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A value node: how many permits of a flow (or of no flow) were released, and what they used beyond their
+/// estimates, all together.
+///
+/// The two are not changed as one. The sum comes first, so whoever takes the count has the sum of those
+/// counted; it may hold the difference of a release whose count is still to come, which is then settled
+/// a moment early. Neither can overflow: a pool has at most `2^20` slots, and a difference is below `2^32`.
+#[derive(Debug, Default)]
+pub struct OwedNode {
+    /// Its word is the count.
+    node: UrgentNode,
+    /// Two's complement.
+    difference: AtomicU64,
+}
+
+impl OwedNode {
+    /// A node with nothing owed.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Its place on the list.
+    pub const fn node(&self) -> &UrgentNode {
+        &self.node
+    }
+
+    /// One more permit was released; it used so many tokens above its estimate (below zero: fewer). `true`:
+    /// the caller links the node. Wait-free; any thread.
+    #[must_use]
+    pub fn owe(&self, difference: i64) -> bool {
+        if difference != 0 {
+            // ORDERING: Relaxed; published by the count behind it.
+            self.difference.fetch_add(difference.cast_unsigned(), Ordering::Relaxed);
+        }
+        if planted!("v1") {
+            // ORDERING: Relaxed, Release, as if only the publication mattered.
+            let count = self.node.word.load(Ordering::Relaxed);
+            self.node.word.store(count + 1, Ordering::Release);
+            return count == 0;
+        }
+        // ORDERING: AcqRel, as in `ask`; Release publishes the difference too.
+        self.node.word.fetch_add(1, Ordering::AcqRel) == 0
+    }
+
+    /// Takes what was used beyond the estimates. Only the holder of LOCK, after it took the count (the word
+    /// that [`Chain::next`] gave). Wait-free.
+    pub fn take_difference(&self) -> i64 {
+        // ORDERING: Relaxed; the Acquire of the count orders it after what was counted.
+        self.difference.swap(0, Ordering::Relaxed).cast_signed()
     }
 }
 
@@ -160,12 +180,6 @@ pub const fn is_newer(a: u32, b: u32) -> bool {
 pub fn bits_of(word: u64, generation: u32) -> u32 {
     let (asked_by, bits) = split(word);
     if asked_by == generation || planted!("n1") { bits } else { 0 }
-}
-
-/// A taken value word: how many permits were released, and their settled cost in tokens.
-#[inline]
-pub const fn owed(word: u64) -> (u32, u64) {
-    ((word >> COST_BITS) as u32, word & MAX_OWED_COST)
 }
 
 /// The list itself: one per pool. The owner gives it a cache line of its own.
@@ -268,9 +282,7 @@ impl Chain {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{
-        Asked, Chain, MAX_OWED_COST, UrgentList, UrgentNode, bits_of, is_newer, owed, split,
-    };
+    use super::{Asked, Chain, OwedNode, UrgentList, UrgentNode, bits_of, is_newer, split};
 
     fn nodes<const N: usize>() -> [UrgentNode; N] {
         core::array::from_fn(|_| UrgentNode::new())
@@ -299,17 +311,23 @@ mod tests {
     }
 
     #[test]
-    fn released_permits_are_counted_and_their_cost_saturates() {
-        let [node] = nodes();
-        assert!(node.owe(10));
-        assert!(!node.owe(20));
-        assert_eq!(owed(node.take()), (2, 30));
-        assert!(node.owe(MAX_OWED_COST));
-        assert!(!node.owe(u64::MAX));
-        assert!(!node.owe(1));
-        assert_eq!(owed(node.take()), (3, MAX_OWED_COST));
-        assert!(node.owe(0), "a release that cost nothing still links");
-        assert_eq!(owed(node.take()), (1, 0));
+    fn released_permits_are_counted_and_their_differences_summed() {
+        let owed = OwedNode::new();
+        assert!(owed.owe(10));
+        assert!(!owed.owe(-30));
+        assert_eq!((owed.node().take(), owed.take_difference()), (2, -20));
+        assert!(owed.owe(0), "a release that cost what was said still links");
+        assert_eq!((owed.node().take(), owed.take_difference()), (1, 0));
+        let most = i64::from(u32::MAX);
+        for sign in [1, -1] {
+            for _ in 0..1 << 12 {
+                let _linked = owed.owe(sign * most);
+            }
+            assert_eq!(
+                (owed.node().take(), owed.take_difference()),
+                (1 << 12, (sign * most) << 12)
+            );
+        }
     }
 
     #[test]
@@ -329,25 +347,25 @@ mod tests {
         assert!(list.is_empty());
         assert_eq!(list.take_all(), Chain::EMPTY);
         for id in 0..3 {
-            assert!(nodes[id as usize].owe(u64::from(id)));
+            assert!(nodes[id as usize].mark(1 << id));
             list.push(id, &nodes[id as usize]);
         }
         let mut chain = list.take_all();
         assert!(list.is_empty());
         let lookup = |id: u32| &nodes[id as usize];
-        assert_eq!(chain.next(lookup).map(|(id, w)| (id, owed(w))), Some((2, (1, 2))));
+        assert_eq!(chain.next(lookup), Some((2, 4)));
         // A node of the rest is asked again, a node already walked too, and a new one.
-        assert!(!nodes[0].owe(5), "still linked in the rest");
-        assert!(nodes[2].owe(6));
+        assert!(!nodes[0].mark(8), "still linked in the rest");
+        assert!(nodes[2].mark(16));
         list.push(2, &nodes[2]);
-        assert!(nodes[3].owe(7));
+        assert!(nodes[3].mark(32));
         list.push(3, &nodes[3]);
-        assert_eq!(chain.next(lookup).map(|(id, w)| (id, owed(w))), Some((1, (1, 1))));
-        assert_eq!(chain.next(lookup).map(|(id, w)| (id, owed(w))), Some((0, (2, 5))));
+        assert_eq!(chain.next(lookup), Some((1, 2)));
+        assert_eq!(chain.next(lookup), Some((0, 9)));
         assert_eq!(chain.next(lookup), None);
         let mut chain = list.take_all();
-        assert_eq!(chain.next(lookup).map(|(id, w)| (id, owed(w))), Some((3, (1, 7))));
-        assert_eq!(chain.next(lookup).map(|(id, w)| (id, owed(w))), Some((2, (1, 6))));
+        assert_eq!(chain.next(lookup), Some((3, 32)));
+        assert_eq!(chain.next(lookup), Some((2, 16)));
         assert!(chain.is_empty());
     }
 }

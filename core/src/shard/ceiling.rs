@@ -318,8 +318,9 @@ unsafe impl Send for Peers {}
 unsafe impl Sync for Peers {}
 
 impl Shard {
-    /// Makes the shards of an engine known to each other. Once, before the engine is used; the slice stays
-    /// where it is as long as its shards live.
+    /// Makes the shards of an engine known to each other. Once, before the engine is used. The slice is in its
+    /// final place: nobody moves its owner or takes an exclusive reference to it as long as its shards live,
+    /// for a move of the `Box` alone ends the right to use what was borrowed from it.
     pub(crate) fn introduce(shards: &[Self], places: &[(usize, usize)]) {
         for shard in shards {
             // Set once: a second introduction has no effect.

@@ -130,8 +130,8 @@ pub(super) const fn node_kind(id: u32) -> Node {
 pub(super) fn node<'s>(shard: &'s Shard, pool: &'s PoolCore, id: u32) -> &'s UrgentNode {
     match node_kind(id) {
         Node::Entry(idx) => shard.slab.node(idx),
-        Node::Flow(flow) => pool.owed(flow),
-        Node::Pool => pool.owed(NONE),
+        Node::Flow(flow) => pool.owed(flow).node(),
+        Node::Pool => pool.owed(NONE).node(),
         Node::Marks => pool.marks(),
     }
 }

@@ -5,7 +5,7 @@ use super::completions::{OpenQueue, QueueName};
 use super::hold::Session;
 use super::pool::{PoolCore, PoolState, PoolStats};
 use super::turn::Poison;
-use crate::admit::caps::TenantRow;
+use crate::admit::caps::{TenantRow, Usage};
 use crate::admit::word::{PoolWord, TryLock};
 use crate::clock::Now;
 use crate::config::flows::{NewFlow, RowSpec};
@@ -134,10 +134,9 @@ impl Shard {
             let (flow, tenant) = match new.tenant {
                 Ok(tenant) => (st.caps.add_flow(tenant, cap, weight), tenant),
                 Err(spec) => {
-                    let (served, running, group) = (0, 0, new.group);
-                    let row =
-                        TenantRow { served, running, cap: spec.cap, weight: spec.weight, group };
-                    let flow = st.caps.add_tenant(row, cap, weight);
+                    let (usage, weight) = (Usage::up_to(spec.cap), spec.weight);
+                    let row = TenantRow { usage, weight, group: new.group };
+                    let flow = st.caps.add_tenant(row, cap, new.flow.weight);
                     (flow, flow)
                 }
             };

@@ -150,8 +150,8 @@ impl Shard {
         self.leave_word(pool, codes::release(flow, charged, actual), || {
             let node = pool.owed(flow);
             let id = if flow == NONE { Node::Pool } else { Node::Flow(flow) }.id();
-            if node.owe(u64::from(actual.saturating_sub(charged))) {
-                pool.urgent().push(id, node);
+            if node.owe(i64::from(actual) - i64::from(charged)) {
+                pool.urgent().push(id, node.node());
             }
         });
     }

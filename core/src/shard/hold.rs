@@ -5,25 +5,23 @@
 
 mod commands;
 mod decide;
+mod session;
 mod submission;
 
-use arrayvec::ArrayVec;
-
-use super::ceiling::Errands;
 use super::completions::QueueName;
 use super::pool::{PoolCore, PoolState};
 use super::rules::Stop;
-use super::{Progress, Shard, codes, view::SlabView};
+use super::{Shard, codes, view::SlabView};
 use crate::admit::caps::Room;
-use crate::admit::ceiling::policy::warn_faulty;
 use crate::admit::word::PoolWord;
-use crate::clock::Now;
+
 use crate::error::Reason;
 use crate::slab::{Phase, State};
 use crate::sync::planted;
+use crate::types::NONE;
 use crate::types::extend::RequestView;
-use crate::types::{NONE, TURN_BUDGET};
 
+pub use session::{Notices, Session};
 pub use submission::Submission;
 
 /// The command a call brings along, but for submit and release, which have turns of their own.
@@ -91,96 +89,6 @@ pub enum Answer {
     Requested,
 }
 
-/// Whom to wake after the unlock: entries with a waker, completion queues with a bell.
-#[derive(Debug, Default)]
-pub struct Notices {
-    wakers: ArrayVec<u32, { 2 * TURN_BUDGET as usize }>,
-    bells: u64,
-}
-
-impl Notices {
-    #[inline(always)]
-    fn wake(&mut self, idx: u32) {
-        // Two per unit of budget are room enough: each command, grant or expiry tells one.
-        let kept = self.wakers.try_push(idx);
-        debug_assert!(kept.is_ok(), "more notices than budget");
-    }
-
-    #[inline(always)]
-    fn ring(&mut self, queue: usize) {
-        self.bells |= 1 << queue;
-    }
-}
-
-/// What outlives one hold of LOCK within one call: the budget, the time, who is to be woken.
-#[derive(Debug)]
-pub struct Session<'a> {
-    /// Commands and grants this call may still do.
-    pub budget: u32,
-    /// Read at most once.
-    pub now: &'a Now<'a>,
-    /// Delivered after the unlock.
-    pub notices: Notices,
-    /// Counts for the caller.
-    pub progress: Progress,
-    /// For the ceiling, after the unlock.
-    pub(super) errands: Errands,
-    /// A policy of this pool gave ceilings that are none, this often: to be logged after the unlock.
-    pub(super) faulty_ceilings: Option<(usize, u64)>,
-}
-
-impl<'a> Session<'a> {
-    /// A session of one call.
-    #[inline(always)]
-    pub fn new(now: &'a Now<'a>, budget: u32) -> Self {
-        Self {
-            budget,
-            now,
-            notices: Notices::default(),
-            progress: Progress::default(),
-            errands: Errands::default(),
-            faulty_ceilings: None,
-        }
-    }
-
-    /// Wakes every sleeper once. After the unlock: a waker may call back into the engine.
-    #[inline(always)]
-    pub fn deliver(&mut self, shard: &Shard) {
-        if !self.errands.is_empty()
-            && let Some(ceiling) = shard.ceiling.as_deref()
-        {
-            shard.run_errands(core::mem::take(&mut self.errands), ceiling);
-        }
-        if !self.notices.wakers.is_empty() || self.notices.bells != 0 {
-            self.deliver_all(shard);
-        }
-        if let Some((pool, count)) = self.faulty_ceilings.take() {
-            warn_faulty(pool, count);
-        }
-    }
-
-    #[inline(never)]
-    fn deliver_all(&mut self, shard: &Shard) {
-        for idx in self.notices.wakers.drain(..) {
-            shard.wake(idx);
-        }
-        let mut bells = core::mem::take(&mut self.notices.bells);
-        while bells != 0 {
-            if let Some(queue) = shard.queues.get(bells.trailing_zeros() as usize) {
-                // Published under LOCK, and the fence after the unlock lies between.
-                queue.bell().ring_fenced();
-            }
-            bells &= bells - 1;
-        }
-    }
-
-    /// One command or grant less to do.
-    #[inline(always)]
-    fn spend(&mut self) {
-        self.budget = self.budget.saturating_sub(1);
-    }
-}
-
 /// One hold of LOCK.
 #[derive(Debug)]
 pub(super) struct Hold<'s, 'n> {
@@ -189,8 +97,10 @@ pub(super) struct Hold<'s, 'n> {
     pub(super) st: &'s mut PoolState,
     pub(super) word: PoolWord,
     pub(super) session: &'s mut Session<'n>,
-    /// Most that ran since this hold began, while somebody waited: what the WFQ mode looks at.
+    /// Most that ran since the turn began: what the WFQ mode looks at if somebody waited meanwhile.
     peak: u32,
+    /// Whether anybody has waited since the turn began, be he granted or gone by now.
+    awaited: bool,
     /// Why the last walk over the waiters ended; absent until the first.
     stop: Option<Stop>,
 }
@@ -205,7 +115,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         word: PoolWord,
         session: &'s mut Session<'n>,
     ) -> Self {
-        Self { shard, pool, st, word, session, peak: 0, stop: None }
+        Self { shard, pool, st, word, session, peak: 0, awaited: false, stop: None }
     }
 
     /// Urgent list, ring, own command, decide: steps 1 to 4 of a turn.
@@ -264,7 +174,8 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     #[inline(always)]
     fn begin(&mut self) {
-        self.peak = if self.st.queues.waiting() > 0 { self.running().max(self.st.peak) } else { 0 };
+        self.peak = self.peak.max(self.st.peak).max(self.running());
+        self.awaited |= self.st.awaited || self.st.queues.waiting() > 0;
         if !self.st.chain.is_empty() || !self.pool.urgent().is_empty() {
             self.drain_urgent();
         }
@@ -299,7 +210,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.band, submission.flow) {
+        if let Some(reason) = self.refusal(submission.band, submission.flow, self.is_closing()) {
             return self.refused(submission, reason);
         }
         let must_follow =
@@ -334,7 +245,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.band, submission.flow) {
+        if let Some(reason) = self.refusal(submission.band, submission.flow, self.is_closing()) {
             return self.refused(submission, reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
@@ -352,10 +263,17 @@ impl<'s, 'n> Hold<'s, 'n> {
         self.granted_directly(submission)
     }
 
+    /// Whether a newcomer comes too late: the pool is closed, or what was in the ring before him is all that
+    /// a drain still waits for.
+    #[inline(always)]
+    fn is_closing(&self) -> bool {
+        self.word.has(PoolWord::CLOSED)
+    }
+
     /// Why a submission may not even wait.
     #[inline(always)]
-    pub(super) fn refusal(&self, band: u8, flow: u32) -> Option<Reason> {
-        if self.st.closed {
+    pub(super) fn refusal(&self, band: u8, flow: u32, is_closed: bool) -> Option<Reason> {
+        if is_closed {
             return Some(Reason::ShuttingDown);
         }
         if !self.st.ranks.is_open(band) {
@@ -409,7 +327,8 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
     }
 
-    /// While somebody waits the mode follows the highest value of the turn.
+    /// In a turn that has had waiters the mode follows the turn's highest value, for a newcomer behind the
+    /// last of them too.
     #[inline(always)]
     pub(super) fn prepare_policy(&mut self) -> u64 {
         self.refresh_gates();
@@ -421,7 +340,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     pub(super) fn begin_decision(&mut self) -> u64 {
         let running = self.running();
         self.peak = self.peak.max(running);
-        let level = if self.st.queues.waiting() > 0 { self.peak } else { running };
+        let level = if self.awaited { self.peak } else { running };
         let now = self.session.now;
         self.st.prepare_policy(running, level, || now.ns())
     }
@@ -501,6 +420,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         deadline_ns: u64,
         about: impl FnOnce() -> RequestView,
     ) {
+        self.awaited = true;
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
         if self.st.tracking.on {
             let now = self.session.now;

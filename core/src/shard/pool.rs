@@ -12,7 +12,7 @@ use crate::admit::word::{PoolGate, PoolWord};
 use crate::queue::BandQueues;
 use crate::queue::wheel::Wheel;
 use crate::ring::command::CommandRing;
-use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
+use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::select::flow::FlowPolicy;
 use crate::select::request::RequestPolicy;
@@ -112,10 +112,14 @@ pub struct PoolState {
     pub published_ns: u64,
     /// Admits have ended.
     pub closed: bool,
+    /// Admits end before the command at this position of the ring; `u64::MAX`: no drain is under way.
+    pub closing_at: u64,
     /// Shut down: who waits is evicted.
     pub shut: bool,
     /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
     pub peak: u32,
+    /// Whether anybody has waited in that turn.
+    pub awaited: bool,
     /// Every call takes the general turn: something is on that the fast path and the quick turn do not know.
     pub is_general: bool,
     /// Decides and counts, but admits everything at once.
@@ -128,8 +132,8 @@ pub struct PoolState {
     pub tracking: Tracking,
     /// The last refusals, and what observing would have done.
     pub refusals: Refusals,
-    /// Nothing of the above asks for more than a call's own command: no chain, not shut, no `peak` left over,
-    /// no engine ceiling. Settled by every general hold.
+    /// Nothing of the above asks for more than a call's own command: no chain, not shut, no turn cut
+    /// off while somebody waited, no engine ceiling. Settled by every general hold.
     pub is_calm: bool,
     /// Counters.
     pub stats: PoolStats,
@@ -146,9 +150,9 @@ pub struct PoolCore {
     /// Marks of the pool, on the urgent list.
     marks: UrgentNode,
     /// Releases of flowless permits that found the ring full.
-    owed: UrgentNode,
+    owed: OwedNode,
     /// The same, per flow.
-    flow_owed: Box<[OnceLock<Box<[UrgentNode]>>]>,
+    flow_owed: Box<[OnceLock<Box<[OwedNode]>>]>,
     resize_to: AtomicU32,
     gauge_bits: AtomicU64,
     queued: AtomicBool,
@@ -203,7 +207,7 @@ impl PoolCore {
             ring: CommandRing::new(settings.ring_capacity),
             urgent: CachePadded::new(UrgentList::new()),
             marks: UrgentNode::new(),
-            owed: UrgentNode::new(),
+            owed: OwedNode::new(),
             flow_owed: (0..chunks).map(|_| OnceLock::new()).collect(),
             resize_to: AtomicU32::new(settings.slots),
             gauge_bits: AtomicU64::new(Self::NO_GAUGE),
@@ -227,6 +231,7 @@ impl PoolCore {
                 open_queues: [OpenQueue::NONE; MAX_QUEUES],
                 published_ns: u64::MAX,
                 closed: false,
+                closing_at: u64::MAX,
                 shut: false,
                 peak: 0,
                 is_general,
@@ -235,6 +240,7 @@ impl PoolCore {
                 look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 refusals: Refusals::new(),
+                awaited: false,
                 is_calm: !is_general,
                 stats: PoolStats::NONE,
             }),
@@ -296,7 +302,7 @@ impl PoolCore {
     }
 
     /// Where releases of a flow (or of no flow) are owed when the ring is full.
-    pub(crate) fn owed(&self, flow: u32) -> &UrgentNode {
+    pub(crate) fn owed(&self, flow: u32) -> &OwedNode {
         let chunk = self.flow_owed.get(flow as usize / NODE_CHUNK).and_then(OnceLock::get);
         chunk.and_then(|nodes| nodes.get(flow as usize % NODE_CHUNK)).unwrap_or(&self.owed)
     }
@@ -304,7 +310,7 @@ impl PoolCore {
     /// Allocates the urgent node of a flow. Interning only, before the flow is handed out.
     pub(crate) fn add_flow_node(&self, flow: u32) {
         if let Some(chunk) = self.flow_owed.get(flow as usize / NODE_CHUNK) {
-            chunk.get_or_init(|| (0..NODE_CHUNK).map(|_| UrgentNode::new()).collect());
+            chunk.get_or_init(|| (0..NODE_CHUNK).map(|_| OwedNode::new()).collect());
         }
     }
 

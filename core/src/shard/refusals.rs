@@ -89,7 +89,7 @@ impl Hold<'_, '_> {
             return self.refused(sub, Reason::QueueFull);
         }
         self.decide();
-        match self.refusal(sub.band, sub.flow) {
+        match self.refusal(sub.band, sub.flow, false) {
             Some(reason) => {
                 self.st.stats.would_reject += 1;
                 self.note_refusal(sub.band, sub.flow, reason);
@@ -122,7 +122,7 @@ impl Hold<'_, '_> {
             if self.session.budget == 0 {
                 return Some(super::rules::Stop::Budget);
             }
-            let Some((idx, body)) = self.pop_waiter() else { break };
+            let Some((idx, body)) = self.pop_waiter() else { continue };
             self.word = self.word.add_free(-1);
             self.st.gates.count_dispatch();
             if body.flow != NONE {

@@ -62,7 +62,7 @@ impl PoolState {
     pub(super) fn settle_calm(&mut self, shard: &Shard) {
         self.is_calm = self.chain.is_empty()
             && !self.shut
-            && self.peak == 0
+            && !self.awaited
             && shard.ceiling.is_none()
             && !self.is_general;
     }

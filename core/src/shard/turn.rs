@@ -1,5 +1,6 @@
 //! One turn: everything a caller does with LOCK in hand, and the second look after it.
 
+use super::completions::MAX_QUEUES;
 use super::hold::{Answer, Hold, Own, Session, Submission};
 use super::pool::PoolCore;
 use super::{Progress, Shard};
@@ -9,7 +10,7 @@ use crate::sync::{Ordering, fence, planted};
 use crate::types::TURN_BUDGET;
 
 /// Leaves the pool dead if the critical section unwinds: LOCK stays set, later calls answer `Poisoned`, and
-/// the futures that wait are woken to learn it.
+/// the futures that wait and who sleeps on a completion queue are woken to learn it.
 pub(super) struct Poison<'s> {
     shard: &'s Shard,
     gate: &'s PoolGate,
@@ -34,8 +35,9 @@ impl Drop for Poison<'_> {
     #[cold]
     fn drop(&mut self) {
         self.gate.poison(self.word);
-        // ORDERING: SeqCst fence between DEAD and the look for wakers; pairs with the registration of a
-        // waker before the look at DEAD: the future sees DEAD, or it is woken.
+        // ORDERING: SeqCst fence between DEAD and the look for wakers and sleepers; pairs with the
+        // registration of a waker, or the announcement of a sleep, before the look at DEAD: he sees DEAD, or
+        // is woken.
         fence(Ordering::SeqCst);
         if !planted!("dead") {
             self.shard.wake_all();
@@ -108,7 +110,8 @@ impl Shard {
     }
 
     /// Work was left or came in meanwhile: on with it while there is budget, else schedule the pool,
-    /// after the unlock and never before.
+    /// after the unlock and never before. With the engine gone nobody polls: then the caller goes on, budget by
+    /// budget, until nothing is left.
     #[cold]
     #[inline(never)]
     #[allow(
@@ -123,7 +126,11 @@ impl Shard {
                 if !forgets && !planted!("s1") {
                     self.schedule(pool);
                 }
-                return;
+                if !self.is_orphaned() {
+                    return;
+                }
+                session.deliver(self);
+                session.budget = TURN_BUDGET;
             }
             // Taken: the other holder looks after us.
             let TryLock::Ours(word) = pool.gate.try_lock() else { return };
@@ -198,11 +205,15 @@ impl Shard {
         }
     }
 
-    /// A pool died. Who waits in another pool of the shard is woken for nothing.
+    /// A pool died. Who waits for another pool is woken for nothing.
     #[cold]
     fn wake_all(&self) {
         for idx in 0..self.slab.capacity() {
-            self.slab.waker(idx).wake();
+            self.wake(idx);
+        }
+        for queue in (0..MAX_QUEUES).filter_map(|slot| self.queues.get(slot)) {
+            // Behind the fence of our caller.
+            queue.bell().ring_fenced();
         }
     }
 

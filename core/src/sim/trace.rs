@@ -194,10 +194,11 @@ impl<R: BufRead> TraceReader<R> {
         let mut lines = Lines::new(input);
         let expected = || {
             format!(
-                "a header: {}, {} or {}[,session]",
+                "one of the header lines \"{}\", \"{}\", \"{}\" and \"{}\"",
                 azure::HEADER,
                 servegen::HEADER,
-                generic::HEADER
+                generic::HEADER,
+                generic::WITH_SESSION
             )
         };
         let format = match lines.next_line()? {

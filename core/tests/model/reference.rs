@@ -39,6 +39,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing of the pool")]
 pub(crate) struct Model {
     shape: Shape,
     pub(crate) now: u64,
@@ -55,6 +56,8 @@ pub(crate) struct Model {
     gauge: Option<f64>,
     policy: BandPolicy,
     peak: i64,
+    /// Whether anybody has waited since the turn began.
+    awaited: bool,
     decided: bool,
     /// Outcomes for the completion queue since they were last taken, in order.
     pub(crate) outcomes: Vec<(u32, Result<(), Reason>)>,
@@ -81,6 +84,7 @@ impl Model {
             gauge: None,
             policy: BandPolicy::new(&shape.selection, &shape.priorities()),
             peak: 0,
+            awaited: false,
             decided: false,
             outcomes: Vec::new(),
             granted: 0,
@@ -155,10 +159,12 @@ impl Model {
         }
     }
 
-    /// Mode and eligible bands of one decision.
+    /// Mode and eligible bands of one decision: while the pool has had waiters since the turn began, the mode
+    /// uses the turn's highest value.
     fn prepare(&mut self) -> u64 {
         self.peak = self.peak.max(self.running);
-        let level = if self.waiting.is_empty() { self.running } else { self.peak };
+        self.awaited |= !self.waiting.is_empty();
+        let level = if self.awaited { self.peak } else { self.running };
         let eligible = self.eligible();
         if let BandSelection::Wfq(params) = &self.shape.selection {
             let saturation = self.saturation(level + 1);
@@ -191,7 +197,8 @@ impl Model {
     /// A turn begins: the highest load it sees, and whoever is due leaves.
     fn begin(&mut self) {
         self.decided = false;
-        self.peak = if self.waiting.is_empty() { 0 } else { self.running };
+        self.peak = self.running;
+        self.awaited = !self.waiting.is_empty();
     }
 
     fn expire(&mut self) {

@@ -10,8 +10,8 @@ use crate::{
     load::{Loaded, embedded},
 };
 
-/// The trace, from the root of the repository.
-const TRACE: &str = "benches/traces/AzureLLMInferenceTrace_code.csv";
+/// The trace, from the root of the repository: how messages name it, wherever it lies.
+pub(crate) const TRACE: &str = "benches/traces/AzureLLMInferenceTrace_code.csv";
 
 /// The load saturates: at this factor three to four times what 8 slots can carry arrives.
 pub(crate) const SPEEDUP: Speedup = Speedup::whole(20);

@@ -59,7 +59,7 @@ impl Loaded {
         match (name, &pools[..]) {
             (None, [only]) => Ok(only),
             (None, _) => Err(Failure::Input(format!(
-                "{} has {} pools: expected --pool with one of {}",
+                "{}: expected --pool with one of its {} pools, {}",
                 self.source,
                 pools.len(),
                 known()
@@ -67,7 +67,7 @@ impl Loaded {
             (Some(name), _) => pools.iter().find(|p| p.name == name).ok_or_else(|| {
                 let known = known();
                 Failure::Input(format!(
-                    "{}: expected a pool among {known}, got {name}",
+                    "{}: expected --pool with one of {known}, got {name}",
                     self.source
                 ))
             }),

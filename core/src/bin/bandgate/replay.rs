@@ -18,7 +18,7 @@ use bandgate_core::{
         stats::Collector,
         table,
         trace::Trace,
-        workload::{Plan, Workload},
+        workload::{Plan, Workload, WorkloadError},
     },
     types::settings::PoolSettings,
 };
@@ -97,12 +97,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => (path.clone(), args.speedup.unwrap_or(Speedup::ONE)),
         None => (demo::trace()?, args.speedup.unwrap_or(demo::SPEEDUP)),
     };
-    let trace = read(&path)?;
+    // Not the path of a build: the demonstration's trace has a name of its own.
+    let shown = args.trace.as_ref().map_or_else(|| demo::TRACE.into(), |p| p.display().to_string());
+    let trace = read(&path, &shown)?;
     let rule =
         Rule { seed: args.seed, mix: args.mix.clone(), tenants: args.tenants, keys: args.keys };
     let jobs = configs
         .iter()
-        .map(|config| Job::new(config, args, &trace, &rule, speedup, &path))
+        .map(|config| Job::new(config, args, &trace, &rule, speedup, &shown))
         .collect::<Result<Vec<_>, _>>()?;
     let reports = jobs.iter().map(Job::run).collect::<Result<Vec<_>, _>>()?;
     let report = assemble(&path, &trace, &rule, speedup, reports);
@@ -132,8 +134,7 @@ fn configs(args: &Args) -> Result<Vec<Loaded>, Failure> {
     Ok(loaded)
 }
 
-fn read(path: &Path) -> Result<Trace, Failure> {
-    let shown = path.display();
+fn read(path: &Path, shown: &str) -> Result<Trace, Failure> {
     let file = File::open(path).map_err(|e| Failure::Input(format!("cannot read {shown}: {e}")))?;
     Trace::read(BufReader::new(file)).map_err(|e| Failure::Input(format!("{shown}: {e}")))
 }
@@ -176,7 +177,7 @@ impl Job {
         trace: &Trace,
         rule: &Rule,
         speedup: Speedup,
-        path: &Path,
+        shown: &str,
     ) -> Result<Self, Failure> {
         let mut pool = config.pool(args.pool.as_deref())?.clone();
         if let Some(slots) = args.slots {
@@ -192,7 +193,12 @@ impl Job {
             timeout_ns: timeout.map(|t| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX)),
         };
         let workload = Workload::build(trace, &plan).map_err(|e| {
-            Failure::Input(format!("{} under {}: {e}", path.display(), config.source))
+            let source = &config.source;
+            Failure::Input(match e {
+                // The options are at fault, not the trace.
+                WorkloadError::Rule(e) => format!("--mix under {source}: {e}"),
+                e => format!("{shown} under {source}: {e}"),
+            })
         })?;
         Ok(Self { config: config.clone(), pool, bands, workload })
     }

@@ -173,6 +173,15 @@ impl Setting<'_> {
     }
 }
 
+/// The next segment and those behind it; `missing` says what it should have named.
+fn next<'s>(
+    segments: &'s [&'s str],
+    missing: impl FnOnce() -> String,
+) -> Result<(&'s str, &'s [&'s str]), Refusal> {
+    let (first, rest) = segments.split_first().ok_or_else(|| (missing(), None))?;
+    Ok((*first, rest))
+}
+
 /// The element of a list that the next segment numbers.
 fn element<'n, 's>(
     node: &'n mut Node,
@@ -180,9 +189,8 @@ fn element<'n, 's>(
     prefix: &str,
     segments: &'s [&'s str],
 ) -> Result<(&'n mut Node, String, &'s [&'s str]), Refusal> {
-    let Some((first, rest)) = segments.split_first() else {
-        return Err((format!("{key} is a list: name an element by its index"), None));
-    };
+    let (first, rest) =
+        next(segments, || format!("{key} is a list: name an element by its index"))?;
     let items = if let Value::List(items) = &mut node.value { &mut items[..] } else { &mut [] };
     let count = items.len();
     match first.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
@@ -198,12 +206,10 @@ fn member<'n, 's>(
     prefix: &str,
     segments: &'s [&'s str],
 ) -> Result<(&'n mut Node, String, &'s [&'s str]), Refusal> {
-    let Some((first, rest)) = segments.split_first() else {
-        return Err((format!("{key} is a mapping: name one of its entries"), None));
-    };
+    let (first, rest) = next(segments, || format!("{key} is a mapping: name one of its entries"))?;
     let entries =
         if let Value::Map(entries) = &mut node.value { &mut entries[..] } else { &mut [] };
-    let matching = entries.iter().filter(|entry| segment(&entry.key) == *first).count();
+    let matching = entries.iter().filter(|entry| segment(&entry.key) == first).count();
     if matching > 1 {
         let message =
             format!("matches {matching} entries of {key}: rename one, or set it in the document");
@@ -211,7 +217,7 @@ fn member<'n, 's>(
     }
     let names: Vec<String> = entries.iter().map(|entry| segment(&entry.key)).collect();
     let what = format!("matches no entry of {key} in the document");
-    match entries.iter_mut().find(|entry| segment(&entry.key) == *first) {
+    match entries.iter_mut().find(|entry| segment(&entry.key) == first) {
         Some(entry) => Ok((&mut entry.node, format!("{prefix}__{first}"), rest)),
         None => Err(unmatched(prefix, first, rest, &names, &what)),
     }

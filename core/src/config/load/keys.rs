@@ -287,17 +287,20 @@ static POOL: &[Key] = &[
 static GROUP: &[Key] =
     &[Key::new("weight", WEIGHT, "Weight in fair share; no effect yet.").default("100").live()];
 
+/// Of a key and of a tenant alike.
+const IN_FLIGHT: Key = Key::new(
+    "maxInFlight",
+    MAX_IN_FLIGHT,
+    "Most requests running at once in each pool; 0: refuse.",
+)
+.unit("requests")
+.default("unlimited")
+.live();
+
 static TENANT: &[Key] = &[
     Key::new("group", Kind::Text, "A group listed under `groups`.").default("`default`"),
     Key::new("weight", WEIGHT, "Weight within its group; no effect yet.").default("100").live(),
-    Key::new(
-        "maxInFlight",
-        MAX_IN_FLIGHT,
-        "Most requests running at once in each pool; 0: refuse.",
-    )
-    .unit("requests")
-    .default("unlimited")
-    .live(),
+    IN_FLIGHT,
     Key::later("tokensPerMinute"),
     Key::later("termTokens"),
 ];
@@ -305,14 +308,7 @@ static TENANT: &[Key] = &[
 static KEY: &[Key] = &[
     Key::new("tenant", Kind::Text, "A tenant listed under `tenants`.").required(),
     Key::new("weight", WEIGHT, "Weight within its tenant; no effect yet.").default("100").live(),
-    Key::new(
-        "maxInFlight",
-        MAX_IN_FLIGHT,
-        "Most requests running at once in each pool; 0: refuse.",
-    )
-    .unit("requests")
-    .default("unlimited")
-    .live(),
+    IN_FLIGHT,
     Key::later("tokensPerMinute"),
     Key::later("termTokens"),
 ];

@@ -97,11 +97,30 @@ fn every_waiter_leaves_exactly_once_at_shutdown_caps_or_not() {
     let waiting = pool.queues.waiting();
     let mut seen = vec![false; 300];
     for _ in 0..waiting {
-        let idx = pool.queues.pop_any(&pool.links).unwrap() as usize;
+        let idx = pool.queues.pop_any(&pool.links, 1_000).unwrap() as usize;
         assert!(!core::mem::replace(&mut seen[idx], true));
     }
-    assert_eq!(pool.queues.pop_any(&pool.links), None);
+    assert_eq!(pool.queues.pop_any(&pool.links, 1_000), None);
     assert_eq!((pool.queues.waiting(), pool.queues.capped(), pool.queues.ready()), (0, 0, 0));
+}
+
+#[test]
+fn the_search_for_whom_to_evict_is_cut_off_and_goes_on() {
+    let links = VecLinks::new(1_000);
+    let mut queues = BandQueues::new(1, 1_000, 1_000);
+    for flow in 0..1_000 {
+        queues.add_flow(flow, NONE);
+        queues.enqueue(&links, flow, 0, flow);
+    }
+    // All but the last lane are idle again; the anonymous one always was.
+    for idx in 0..999 {
+        assert!(queues.remove(&links, idx));
+    }
+    for _ in 0..10 {
+        assert_eq!((queues.pop_any(&links, 90), queues.waiting()), (None, 1));
+    }
+    assert_eq!(queues.pop_any(&links, 100), Some(999));
+    assert_eq!((queues.pop_any(&links, 100), queues.waiting()), (None, 0));
 }
 
 #[test]

@@ -91,6 +91,15 @@ impl Credits {
     #[inline(always)]
     pub fn begin(&mut self, eligible: BandMask) {
         if eligible & (self.with_credit | self.with_carry) == 0 && eligible != 0 {
+            self.turn_used(eligible);
+        }
+    }
+
+    /// A round of which nothing was used does not turn: where all eligible bands have weight 0, each look at
+    /// a pool would else turn one, and repay the gated bands for rounds that nobody dispatched in.
+    #[cold]
+    fn turn_used(&mut self, eligible: BandMask) {
+        if self.credit != self.quota {
             self.turn(eligible);
         }
     }
@@ -299,6 +308,21 @@ mod tests {
             }
         }
         assert!(served.iter().all(|n| *n >= 10), "{served:?}");
+    }
+
+    #[test]
+    fn looking_twice_is_looking_once_where_only_a_band_without_weight_is_eligible() {
+        let mut once = Credits::new(&[0, 3, 1], None);
+        assert_eq!(serve(&mut once, ALL, ALL), Some(1));
+        let mut twice = once.clone();
+        once.begin(0b001);
+        twice.begin(0b001);
+        twice.begin(0b001);
+        assert_eq!((once.credit(), once.carry()), (&[0, 3, 1][..], &[0, 2, 1][..]));
+        assert_eq!((twice.credit(), twice.carry()), (once.credit(), once.carry()));
+        // A dispatch turns it, and then the gated bands are owed a whole quota.
+        assert_eq!(serve(&mut twice, 0b001, 0b001), Some(0));
+        assert_eq!(twice.carry(), [0, 3, 1]);
     }
 
     #[test]

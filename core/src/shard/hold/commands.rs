@@ -93,7 +93,13 @@ impl Hold<'_, '_> {
     #[inline(never)]
     pub(super) fn drain_ring(&mut self) {
         let mut drain = self.pool.ring.drain();
-        while self.session.budget > 0 {
+        loop {
+            if drain.position() >= self.st.closing_at {
+                self.end_admits();
+            }
+            if self.session.budget == 0 {
+                break;
+            }
             let Some(command) = drain.next() else { break };
             self.session.spend();
             self.session.progress.commands += 1;
@@ -123,7 +129,8 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        if let Some(reason) = self.refusal(body.band, body.flow).filter(|_| !planted!("closed")) {
+        let refusal = self.refusal(body.band, body.flow, self.st.closed);
+        if let Some(reason) = refusal.filter(|_| !planted!("closed")) {
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;
@@ -183,12 +190,11 @@ impl Hold<'_, '_> {
         }
     }
 
-    /// All the releases a flow is owed at once, with what they used above their estimates.
-    fn pay_owed(&mut self, flow: u32, word: u64) {
-        let (count, over) = urgent::owed(word);
+    /// All the releases a flow is owed at once, with what they used above or below their estimates.
+    fn pay_owed(&mut self, flow: u32, count: u64) {
+        self.st.caps.correct(flow, self.pool.owed(flow).take_difference());
         if count > 0 {
-            self.st.caps.settle(flow, 0, u32::try_from(over).unwrap_or(u32::MAX));
-            self.release(flow, count);
+            self.release(flow, u32::try_from(count).unwrap_or(u32::MAX));
         }
     }
 
@@ -210,22 +216,29 @@ impl Hold<'_, '_> {
         }
     }
 
-    /// Admits end. A submit that was in the ring before the drain was asked for still gets its place: the
-    /// ring goes first, over several turns if need be.
+    /// Admits end. A submit that was in the ring when the drain came into force still gets its place, behind
+    /// a hole too: the ring goes first, over several turns if need be, but only as far as it reached then.
+    /// What is claimed later is refused, so that nobody who keeps the ring full postpones the end.
     #[cold]
     fn close(&mut self, bits: u64) {
-        if bits & Marks::SHUTDOWN == 0 {
-            self.drain_ring();
-            if self.pool.ring.has_stamped() {
-                if self.pool.marks().mark(Marks::DRAIN) {
-                    self.pool.urgent().push(Node::Marks.id(), self.pool.marks());
-                }
-                return;
-            }
-        }
-        self.st.closed = true;
-        self.st.shut |= bits & Marks::SHUTDOWN != 0;
         self.word = self.word.closed();
+        if bits & Marks::SHUTDOWN != 0 {
+            self.st.shut = true;
+            self.end_admits();
+        } else if self.pool.ring.is_drained()
+            || (planted!("drain") && !self.pool.ring.has_stamped())
+        {
+            self.end_admits();
+        } else if !self.st.closed {
+            // A second drain does not move the end.
+            self.st.closing_at = self.st.closing_at.min(self.pool.ring.tail());
+        }
+    }
+
+    #[cold]
+    fn end_admits(&mut self) {
+        self.st.closed = true;
+        self.st.closing_at = u64::MAX;
     }
 
     /// Shrinking may leave `free` below zero: nobody is revoked, nobody admitted until it is above again.

@@ -11,6 +11,9 @@ use crate::slab::{Body, Phase, State};
 use crate::sync::planted;
 use crate::types::{HELD, NONE};
 
+/// Lanes without waiters that one unit of a turn's budget may pass in search of somebody to evict.
+const LOOKS_PER_UNIT: u32 = 64;
+
 impl Hold<'_, '_> {
     /// Grants the first who may run, again and again, until nobody may, no slot is free or the budget is
     /// spent.
@@ -161,7 +164,7 @@ impl Hold<'_, '_> {
             if self.session.budget == 0 {
                 return Some(Stop::Budget);
             }
-            let Some((idx, body)) = self.pop_waiter() else { break };
+            let Some((idx, body)) = self.pop_waiter() else { continue };
             self.finish_entry(idx, &body, Some(Reason::ShuttingDown));
         }
         None
@@ -171,7 +174,7 @@ impl Hold<'_, '_> {
     pub(in crate::shard) fn pop_waiter(&mut self) -> Option<(u32, Body)> {
         self.session.spend();
         let view = SlabView::new(self.shard);
-        let idx = self.st.queues.pop_any(&view)?;
+        let idx = self.st.queues.pop_any(&view, LOOKS_PER_UNIT)?;
         // SAFETY: the request waited in this pool, so its entry belongs to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
         if body.deadline_ns != u64::MAX {
@@ -187,7 +190,7 @@ impl Hold<'_, '_> {
         let waiting = self.st.queues.waiting();
         let cut_off = !planted!("chain") && !self.st.chain.is_empty();
         let left = (spent && waiting > 0) || cut_off;
-        self.st.peak = if left { self.peak } else { 0 };
+        (self.st.peak, self.st.awaited) = if left { (self.peak, self.awaited) } else { (0, false) };
         self.st.settle_calm(self.shard);
         let word = self.st.word_after(self.word, spent);
         let is_marked = word.waiters() == 0 && self.ceiling_blocks();

@@ -70,9 +70,10 @@ fn generic_rows_carry_everything_and_empty_names_are_none() {
 
 #[test]
 fn a_file_that_is_no_trace_is_told_what_a_header_looks_like() {
-    let headers = "expected a header: TIMESTAMP,ContextTokens,GeneratedTokens, \
-                   t_ms,client,input_tokens,output_tokens or \
-                   t_ms,band,tenant,key,input_tokens,output_tokens[,session]";
+    let headers = "expected one of the header lines \"TIMESTAMP,ContextTokens,GeneratedTokens\", \
+                   \"t_ms,client,input_tokens,output_tokens\", \
+                   \"t_ms,band,tenant,key,input_tokens,output_tokens\" and \
+                   \"t_ms,band,tenant,key,input_tokens,output_tokens,session\"";
     assert_eq!(error(""), format!("line 1: {headers}, got an empty file"));
     assert_eq!(error("a,b\n1,2\n"), format!("line 1: {headers}, got \"a,b\""));
     assert_eq!(error("\n"), format!("line 1: {headers}, got \"\""));
