@@ -5,7 +5,9 @@
 //! by ticket and completion queue ([`Pool::submit`]). Every handle may be used from any thread.
 
 mod admit;
+mod bands;
 mod build;
+mod census;
 mod driver;
 mod permit;
 mod pool;
@@ -18,7 +20,9 @@ use core::fmt;
 use core::time::Duration;
 
 pub use admit::Admit;
+pub use bands::BandError;
 pub use build::StartError;
+pub use census::{FlowName, Holder, Refused, Waiting};
 pub use permit::{Admitted, OwnedPermit, Permit};
 pub use pool::{CancelAnswer, Pool, Submitted};
 pub use queue::{Completion, CompletionQueue, QueueError, QueueRef};
@@ -26,6 +30,7 @@ pub use request::{Band, Flow, Request, Ticket};
 
 use crate::clock::Clock;
 use crate::config::flows::Flows;
+use crate::config::live::Live;
 use crate::error::Reason;
 use crate::notify::fork::fork_generation;
 pub use crate::shard::cold::PoolView;
@@ -59,6 +64,7 @@ pub(crate) struct PoolMeta {
     shard: usize,
     index: usize,
     flows: Flows,
+    live: Live,
 }
 
 impl EngineCore {

@@ -58,8 +58,9 @@ pub mod topology;
 pub mod types;
 
 pub use engine::{
-    Admit, Admitted, Band, CancelAnswer, Completion, CompletionQueue, Engine, Flow, Info,
-    OwnedPermit, Permit, Pool, PoolView, Request, StartError, Submitted, Ticket,
+    Admit, Admitted, Band, CancelAnswer, Completion, CompletionQueue, Engine, Flow, FlowName,
+    Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused, Request, StartError, Submitted,
+    Ticket, Waiting,
 };
 pub use error::Reason;
 pub use shard::Progress;

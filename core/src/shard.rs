@@ -24,15 +24,21 @@
 //!
 //! After the last unlock whoever was granted or evicted is woken.
 
+pub mod bands;
 pub mod ceiling;
+pub mod census;
 mod codes;
 pub mod cold;
 pub mod completions;
 pub mod execute;
 pub mod hold;
+pub mod orders;
+pub mod plan;
 pub mod pool;
 mod quick;
+pub mod refusals;
 mod rules;
+pub mod tracking;
 pub mod turn;
 mod view;
 

@@ -15,6 +15,8 @@
 //! the holder of the pool's LOCK, until it stores a final state; then the one caller that holds the
 //! ticket, who collects it. So each change of state has one writer, and no compare-and-swap is needed.
 
+mod cache;
+
 use alloc::boxed::Box;
 use core::fmt;
 
@@ -27,9 +29,7 @@ use crate::sync::planted;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 use crate::types::NONE;
 
-/// Indices a pool keeps at hand under LOCK; refilled and spilt in halves. Two in the loom models, whose
-/// slabs are tiny.
-pub const CACHE: usize = if cfg!(loom) { 2 } else { 64 };
+pub use cache::{CACHE, FreeCache};
 
 /// Where a request is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,10 @@ pub enum Phase {
     Granted,
     /// Lost its place; the reason stands beside it. Not collected yet.
     Evicted,
+    /// In a pool that keeps track of who runs: has a slot, its future has not collected it yet.
+    Held,
+    /// The same with the permit out: the entry stands for it until the slot comes back.
+    Running,
 }
 
 /// One reading of an entry's state word: `generation 32 | reason 8 | phase 8`.
@@ -76,6 +80,8 @@ impl State {
             2 => Phase::Queued,
             3 => Phase::Granted,
             4 => Phase::Evicted,
+            5 => Phase::Held,
+            6 => Phase::Running,
             _ => Phase::Free,
         }
     }
@@ -107,6 +113,8 @@ pub struct Body {
     pub cost: u32,
     /// Size in bytes.
     pub bytes: u32,
+    /// Since when it waits or runs; 0 where nobody keeps track.
+    pub since_ns: u64,
     /// Kept by the wheel.
     pub timer: Timer,
     /// Completion queue (slot and generation), or [`NONE`]: the outcome goes to a waker.
@@ -127,6 +135,7 @@ impl Body {
         flow: NONE,
         cost: 0,
         bytes: 0,
+        since_ns: 0,
         timer: Timer::IDLE,
         queue: NONE,
         band: 0,
@@ -448,50 +457,5 @@ impl Entry {
         let next = if planted!("m09") { generation } else { generation.wrapping_add(1) };
         self.set_state(State::new(next, Phase::Free));
         generation
-    }
-}
-
-/// Free indices a pool keeps in plain memory, so that the path needs neither the shared list nor a
-/// thread-local. A stack; a plain array, so that a push or a pop is two stores.
-#[derive(Debug)]
-pub struct FreeCache {
-    len: u32,
-    limit: u32,
-    indices: [u32; CACHE],
-}
-
-impl FreeCache {
-    /// Sets how many it may keep from others, at most [`CACHE`]: callers without LOCK and other pools take
-    /// from the shared list alone, so what caches keep is missing there.
-    #[allow(clippy::cast_possible_truncation, reason = "at most CACHE")]
-    pub const fn set_limit(&mut self, limit: usize) {
-        self.limit = if limit < CACHE { limit } else { CACHE } as u32;
-    }
-
-    /// Takes the index last given back.
-    #[inline(always)]
-    fn pop(&mut self) -> Option<u32> {
-        if self.len == 0 {
-            return None;
-        }
-        self.len -= 1;
-        Some(self.indices[self.len as usize % CACHE])
-    }
-
-    /// The caller saw that it is not full.
-    #[inline(always)]
-    fn push(&mut self, idx: u32) {
-        debug_assert!((self.len as usize) < CACHE, "spilt before it is full");
-        self.indices[self.len as usize % CACHE] = idx;
-        self.len += 1;
-    }
-}
-
-impl Default for FreeCache {
-    /// Empty, of the full size.
-    fn default() -> Self {
-        let mut empty = Self { len: 0, limit: 0, indices: [NONE; CACHE] };
-        empty.set_limit(CACHE);
-        empty
     }
 }

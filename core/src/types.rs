@@ -19,6 +19,9 @@ pub const TURN_BUDGET: u32 = if cfg!(loom) { 2 } else { 64 };
 /// "No index": the end of a list, the absent flow.
 pub const NONE: u32 = u32::MAX;
 
+/// In place of a flow: the request is tracked, its entry knows the flow.
+pub const HELD: u32 = u32::MAX - 1;
+
 /// A set of bands: bit `i` is the band at index `i`, 0 the most urgent.
 pub type BandMask = u64;
 

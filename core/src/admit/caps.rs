@@ -267,6 +267,16 @@ impl Caps {
         }
     }
 
+    /// The same whatever the caps say: for pools that only observe.
+    pub fn take_beyond(&mut self, flow: u32, cost: u32) {
+        let Some(row) = self.row_mut(flow) else { return };
+        row.flow.count(cost);
+        let home = row.flow.tenant;
+        if let Some(Row { tenant, .. }) = self.row_mut(home) {
+            tenant.count(cost);
+        }
+    }
+
     /// Gives `count` of each back.
     #[inline(always)]
     pub fn give(&mut self, flow: u32, count: u32) -> Freed {

@@ -68,6 +68,15 @@ impl Flows {
         }
     }
 
+    /// Group, tenant and key of a flow. Cold: takes the mutex and looks through the names.
+    pub fn name_of(&self, flow: u32) -> Option<(String, String, String)> {
+        let names = self.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let ((row, key), _) = names.flows.iter().find(|(_, index)| **index == flow)?;
+        let ((group, tenant), _) = names.tenants.iter().find(|(_, index)| *index == row)?;
+        let (group, _) = names.groups.iter().find(|(_, index)| *index == group)?;
+        Some((group.clone(), tenant.clone(), key.clone()))
+    }
+
     /// The index of a flow, made by `add` (which answers its tenant's row and its own) if it is new.
     ///
     /// A configured tenant belongs to its configured group, whatever the caller says; an empty group is

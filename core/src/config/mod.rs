@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod flows;
+pub mod live;
 #[cfg(feature = "config")]
 mod load;
 

@@ -6,10 +6,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::permit::{Admitted, Permit};
-use super::pool::Pool;
+use super::pool::{Pool, Submitted};
 use super::request::{Request, Ticket};
 use crate::error::Reason;
-use crate::slab::Phase;
+use crate::slab::{Phase, State};
 
 /// Resolves to a permit or the reason of the refusal; see [`Pool::admit`].
 #[derive(Debug)]
@@ -40,9 +40,9 @@ impl<'p> Admit<'p> {
         }
     }
 
-    fn granted(&mut self, how: Admitted) -> Poll<Result<Permit<'p>, Reason>> {
+    fn granted(&mut self, permit: Permit<'p>) -> Poll<Result<Permit<'p>, Reason>> {
         self.stage = Stage::Done;
-        Poll::Ready(Ok(self.pool.permit(self.request.flow, self.request.cost, how)))
+        Poll::Ready(Ok(permit))
     }
 
     fn refused(&mut self, reason: Reason) -> Poll<Result<Permit<'p>, Reason>> {
@@ -62,7 +62,15 @@ impl<'p> Admit<'p> {
             Phase::Granted => {
                 self.pool.forget_waker(ticket);
                 slab.give(ticket.idx);
-                self.granted(Admitted::Queued)
+                let Request { flow, cost, .. } = self.request;
+                self.granted(self.pool.permit(flow, cost, Admitted::Queued))
+            }
+            Phase::Held => {
+                self.pool.forget_waker(ticket);
+                slab.set_state(ticket.idx, State::new(ticket.generation, Phase::Running));
+                let Ticket { idx, generation, .. } = ticket;
+                let cost = self.request.cost;
+                self.granted(self.pool.held(idx, generation, cost, Admitted::Queued))
             }
             Phase::Evicted => {
                 self.pool.forget_waker(ticket);
@@ -72,7 +80,7 @@ impl<'p> Admit<'p> {
             Phase::New | Phase::Queued | Phase::Free if self.pool.is_dead() => {
                 self.refused(Reason::Poisoned)
             }
-            Phase::New | Phase::Queued | Phase::Free => Poll::Pending,
+            Phase::New | Phase::Queued | Phase::Free | Phase::Running => Poll::Pending,
         }
     }
 }
@@ -84,8 +92,8 @@ impl<'p> Future for Admit<'p> {
         let this = self.get_mut();
         match this.stage {
             Stage::New => match this.pool.submit_waiting(&this.request) {
-                Ok(None) => this.granted(Admitted::Fast),
-                Ok(Some(ticket)) => {
+                Ok(Submitted::Granted(permit)) => this.granted(permit),
+                Ok(Submitted::Queued(ticket)) => {
                     this.stage = Stage::Waiting(ticket);
                     this.look(ticket, cx)
                 }

@@ -10,6 +10,7 @@ use core::fmt;
 use super::{EngineCore, PoolMeta};
 use crate::clock::Clock;
 use crate::config::flows::Flows;
+use crate::config::live::Live;
 use crate::notify::doorbell::Doorbell;
 use crate::notify::fork;
 use crate::notify::parker::{Choice, Parker};
@@ -125,7 +126,14 @@ impl Faults {
     }
 }
 
-fn check(settings: &Settings) -> Result<(), StartError> {
+/// One line per fault of one pool.
+pub(super) fn check_pool(pool: &PoolSettings) -> Result<(), Vec<String>> {
+    let mut faults = Faults(Vec::new());
+    faults.pool(pool);
+    if faults.0.is_empty() { Ok(()) } else { Err(faults.0) }
+}
+
+pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
     let mut faults = Faults(Vec::new());
     faults.range("engine.shards", settings.shards.into(), 1, 64);
     faults.range("engine.maxRequests", settings.max_requests.into(), 1, MAX_WAITING.into());
@@ -179,7 +187,8 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         members[shard].push(PoolCore::with_units(number, id, pool, max_waiting, units[id]));
         let flows = Flows::new(settings, pool.max_flows);
-        metas.push(PoolMeta { name: pool.name.clone(), shard, index, flows });
+        let live = Live::new(pool.clone());
+        metas.push(PoolMeta { name: pool.name.clone(), shard, index, flows, live });
     }
     let decider = if is_threads { Decider::Thread } else { Decider::Caller };
     let shards = members.into_iter().enumerate().map(|(n, pools)| {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::Pool;
+use crate::types::HELD;
 
 /// How a permit was got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +31,19 @@ pub(super) struct Slot {
     pub(super) charged: u32,
     pub(super) actual: u32,
     pub(super) how: Admitted,
+    /// The entry of a tracked request; means nothing unless `flow` is [`HELD`].
+    pub(super) idx: u32,
+    pub(super) generation: u32,
 }
 
 impl Slot {
     pub(super) const fn new(flow: u32, cost: u32, how: Admitted) -> Self {
-        Self { flow, charged: cost, actual: cost, how }
+        Self { flow, charged: cost, actual: cost, how, idx: 0, generation: 0 }
+    }
+
+    /// Of a request that keeps its entry.
+    pub(super) const fn held(idx: u32, generation: u32, cost: u32, how: Admitted) -> Self {
+        Self { flow: HELD, charged: cost, actual: cost, how, idx, generation }
     }
 }
 

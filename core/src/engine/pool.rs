@@ -1,5 +1,6 @@
 //! A pool's handle: requests in, permits out.
 
+use alloc::vec::Vec;
 use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
 use std::panic::catch_unwind;
@@ -7,18 +8,19 @@ use std::panic::catch_unwind;
 use super::permit::{Admitted, Permit, Slot};
 use super::queue::QueueRef;
 use super::request::{Band, Flow, Request, Ticket};
-use super::{Admit, EngineCore, PoolMeta};
+use super::{Admit, EngineCore, FlowName, PoolMeta};
 use crate::admit::word::PoolWord;
 use crate::error::Reason;
 use crate::notify::fork::fork_generation;
 use crate::notify::wait::block_on_until;
 use crate::shard::Shard;
 use crate::shard::cold::PoolView;
+use crate::shard::completions::Record;
 use crate::shard::hold::{Answer, Submission};
 use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
-use crate::types::NONE;
 use crate::types::settings::PoolSettings;
+use crate::types::{HELD, NONE};
 
 /// The slots of one model. Cheap to clone; any thread may call any method.
 #[derive(Clone, Debug)]
@@ -96,7 +98,7 @@ impl Pool {
         unsafe { self.core.as_ref() }
     }
 
-    fn meta(&self) -> &PoolMeta {
+    pub(super) fn meta(&self) -> &PoolMeta {
         &self.engine.pools[self.id.wrapping_sub(self.engine.first) as usize]
     }
 
@@ -110,8 +112,21 @@ impl Pool {
     }
 
     /// Priorities of its bands, most urgent first.
-    pub fn priorities(&self) -> &[i32] {
-        self.core().bands()
+    pub fn priorities(&self) -> Vec<i32> {
+        self.core().table().open().to_vec()
+    }
+
+    pub(super) fn priority_of(&self, band: u8) -> i32 {
+        self.core().table().get(band.into()).map_or(0, |(priority, _)| priority)
+    }
+
+    pub(super) fn name_of(&self, flow: u32) -> Option<FlowName> {
+        let (group, tenant, key) = self.meta().flows.name_of(flow)?;
+        Some(FlowName { group, tenant, key })
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.engine.clock.now_ns()
     }
 
     /// The band of a priority.
@@ -120,8 +135,7 @@ impl Pool {
     ///
     /// [`Reason::UnknownBand`]: the priority is not provisioned; it is never mapped to another.
     pub fn band(&self, priority: i32) -> Result<Band, Reason> {
-        let found = self.core().bands().iter().position(|&p| p == priority);
-        let index = found.and_then(|index| u8::try_from(index).ok()).ok_or(Reason::UnknownBand)?;
+        let index = self.core().table().find(priority).ok_or(Reason::UnknownBand)?;
         Ok(Band { pool: self.id, index })
     }
 
@@ -189,6 +203,20 @@ impl Pool {
         Permit::new(self, Slot::new(flow, cost, how))
     }
 
+    /// The permit a completion carries.
+    #[inline(always)]
+    pub(super) fn queued(&self, record: &Record) -> Permit<'_> {
+        let Record { idx, generation, flow, cost, .. } = *record;
+        let how = Admitted::Queued;
+        let slot = Slot { flow, charged: cost, actual: cost, how, idx, generation };
+        Permit::new(self, slot)
+    }
+
+    /// The permit of a request that keeps its entry.
+    pub(super) fn held(&self, idx: u32, generation: u32, cost: u32, how: Admitted) -> Permit<'_> {
+        Permit::new(self, Slot::held(idx, generation, cost, how))
+    }
+
     #[inline(always)]
     pub(super) fn give_back(&self, slot: &Slot) {
         // A child of fork has a copy of the state whose holder, if there was one, does not exist here.
@@ -202,6 +230,9 @@ impl Pool {
 
     #[inline(never)]
     fn give_back_locked(&self, slot: &Slot) {
+        if slot.flow == HELD {
+            return self.shard().finish(self.core(), slot.idx, slot.generation, slot.actual);
+        }
         self.shard().release_locked(self.core(), slot.flow, slot.charged, slot.actual);
     }
 
@@ -216,16 +247,19 @@ impl Pool {
     pub fn try_admit(&self, request: &Request) -> Result<Permit<'_>, Reason> {
         self.check(request)?;
         if !self.admit_fast(request) {
-            self.try_locked(request)?;
+            return self.try_locked(request);
         }
         Ok(self.permit(request.flow, request.cost, Admitted::Fast))
     }
 
     #[inline(never)]
-    fn try_locked(&self, request: &Request) -> Result<(), Reason> {
+    fn try_locked(&self, request: &Request) -> Result<Permit<'_>, Reason> {
         let submission = self.submission(request, NONE, 0);
         match self.shard().try_locked(self.core(), &submission) {
-            Answer::Granted => Ok(()),
+            Answer::Granted => Ok(self.permit(request.flow, request.cost, Admitted::Fast)),
+            Answer::Held { idx, generation } => {
+                Ok(self.held(idx, generation, request.cost, Admitted::Fast))
+            }
             Answer::Rejected(reason) => Err(reason),
             _ => Err(Reason::WouldQueue),
         }
@@ -279,29 +313,31 @@ impl Pool {
         if queue.engine() != self.engine.first {
             return Err(Reason::UnknownPool);
         }
-        match self.submit_to(request, queue.name(), tag)? {
-            Some(ticket) => Ok(Submitted::Queued(ticket)),
-            None => Ok(Submitted::Granted(self.permit(request.flow, request.cost, Admitted::Fast))),
-        }
+        self.submit_to(request, queue.name(), tag)
     }
 
     /// The future's half of [`Pool::submit`]: no completion queue, the outcome stays in the entry.
-    pub(super) fn submit_waiting(&self, request: &Request) -> Result<Option<Ticket>, Reason> {
+    pub(super) fn submit_waiting(&self, request: &Request) -> Result<Submitted<'_>, Reason> {
         self.check(request)?;
         self.submit_to(request, NONE, 0)
     }
 
-    /// A checked request; `None`: granted.
+    /// A checked request.
     #[inline(always)]
-    fn submit_to(&self, request: &Request, queue: u32, tag: u64) -> Result<Option<Ticket>, Reason> {
+    fn submit_to(&self, request: &Request, queue: u32, tag: u64) -> Result<Submitted<'_>, Reason> {
+        let granted = || self.permit(request.flow, request.cost, Admitted::Fast);
         if self.admit_fast(request) {
-            return Ok(None);
+            return Ok(Submitted::Granted(granted()));
         }
         match self.submit_locked(request, queue, tag) {
             Answer::Queued { idx, generation } => {
-                Ok(Some(Ticket { pool: self.id, idx, generation }))
+                Ok(Submitted::Queued(Ticket { pool: self.id, idx, generation }))
             }
-            Answer::Granted => Ok(None),
+            Answer::Granted => Ok(Submitted::Granted(granted())),
+            Answer::Held { idx, generation } => {
+                let permit = self.held(idx, generation, request.cost, Admitted::Fast);
+                Ok(Submitted::Granted(permit))
+            }
             Answer::Rejected(reason) => Err(reason),
             _ => Err(Reason::Busy),
         }

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use core::time::Duration;
 
 use super::EngineCore;
-use super::permit::{Admitted, Permit};
+use super::permit::Permit;
 use super::pool::Pool;
 use super::request::Ticket;
 use crate::error::Reason;
@@ -158,7 +158,7 @@ impl CompletionQueue {
     fn completion(&self, at: usize, record: &Record) -> Completion<'_> {
         let pool = &self.pools[at];
         let outcome = match record.evicted {
-            None => Ok(pool.permit(record.flow, record.cost, Admitted::Queued)),
+            None => Ok(pool.queued(record)),
             Some(reason) => Err(reason),
         };
         let ticket = Ticket { pool: pool.id(), idx: record.idx, generation: record.generation };

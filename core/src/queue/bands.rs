@@ -139,11 +139,7 @@ impl BandQueues {
     pub fn add_flow(&mut self, flow: u32, tenant: u32) {
         self.rows.add(flow, tenant);
         let (flows, most) = (flow.saturating_add(1), self.max_waiting);
-        let lanes = most.min(flows.saturating_mul(self.count));
-        self.lanes.reserve(lanes, most);
-        if let Some(ranking) = &mut self.ranking {
-            ranking.reserve((self.count + lanes) as usize);
-        }
+        self.lanes.reserve(most.min(flows.saturating_mul(self.count)), most);
         for band in self.bands.iter_mut().take(self.count as usize) {
             band.reserve(most.min(flows.saturating_add(1)), most);
         }

@@ -12,6 +12,7 @@
 //! - [`heap`]: the 4-ary heap of packed integers that orders the lanes of a band;
 //! - [`order`]: the ordering key, the only place that knows it is first come, first served;
 //! - [`links`]: where the list links are kept;
+//! - [`walk`]: who waits, for views;
 //! - [`wheel`]: the timers, [`Wheel`].
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,7 @@ pub mod order;
 pub mod parked;
 pub mod ranked;
 mod rows;
+pub mod walk;
 pub mod wheel;
 
 #[cfg(test)]

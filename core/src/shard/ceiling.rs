@@ -178,8 +178,9 @@ impl Hold<'_, '_> {
     pub(super) fn draw_for_newcomer(&mut self, newcomer: &Submission) -> bool {
         let Some(ceiling) = self.shard.ceiling.as_deref() else { return false };
         let (free, size, flow) = (self.word.free(), self.st.size, newcomer.flow);
+        let rank = self.st.ranks.rank(newcomer.band.into()) as usize;
         let has_room = || flow == NONE || self.st.caps.room(flow) == Room::Yes;
-        let reserve = || self.st.gates.reserve(usize::from(newcomer.band), size.saturating_add(1));
+        let reserve = || self.st.gates.reserve(rank, size.saturating_add(1));
         let lacks_unit = free <= 0 && size < self.st.slots && has_room() && reserve() <= free;
         if !lacks_unit || self.would_run_with_unit() {
             return false;

@@ -14,19 +14,41 @@ const SUBMIT: u32 = 0;
 const RELEASE: u32 = 1;
 const CANCEL_COMMAND: u32 = 2;
 const ABANDON_COMMAND: u32 = 3;
+const FINISH_COMMAND: u32 = 4;
 
 /// Bit of an entry's node: cancel it.
 pub(super) const CANCEL: u32 = 1;
 /// Bit of an entry's node: its owner is gone.
 pub(super) const ABANDON: u32 = 1 << 1;
+/// Bit of an entry's node: its tracked permit ended.
+pub(super) const FINISH: u32 = 1 << 2;
 
 /// A decoded command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
-    Submit { idx: u32, generation: u32 },
-    Release { flow: u32, charged: u32, actual: u32 },
-    Cancel { idx: u32, generation: u32 },
-    Abandon { idx: u32, generation: u32 },
+    Submit {
+        idx: u32,
+        generation: u32,
+    },
+    Release {
+        flow: u32,
+        charged: u32,
+        actual: u32,
+    },
+    Cancel {
+        idx: u32,
+        generation: u32,
+    },
+    Abandon {
+        idx: u32,
+        generation: u32,
+    },
+    /// The end of a tracked permit.
+    Finish {
+        idx: u32,
+        generation: u32,
+        actual: u32,
+    },
 }
 
 const fn code(kind: u32, index: u32, arg: u64) -> Command {
@@ -49,6 +71,10 @@ pub(super) const fn abandon(idx: u32, generation: u32) -> Command {
     code(ABANDON_COMMAND, idx, generation as u64)
 }
 
+pub(super) const fn finish(idx: u32, generation: u32, actual: u32) -> Command {
+    code(FINISH_COMMAND, idx, (generation as u64) << 32 | actual as u64)
+}
+
 #[allow(
     clippy::cast_possible_truncation,
     reason = "both halves were 32 bits when they were packed"
@@ -63,6 +89,9 @@ pub(super) const fn decode(command: Command) -> Code {
             Code::Release { flow, charged: (command.arg >> 32) as u32, actual: low }
         }
         CANCEL_COMMAND => Code::Cancel { idx: index, generation: low },
+        FINISH_COMMAND => {
+            Code::Finish { idx: index, generation: (command.arg >> 32) as u32, actual: low }
+        }
         _ => Code::Abandon { idx: index, generation: low },
     }
 }
@@ -117,6 +146,8 @@ mod tests {
         let none = Code::Release { flow: NONE, charged: 5, actual: u32::MAX };
         assert_eq!(decode(release(NONE, 5, u32::MAX)), none);
         assert_eq!(decode(release(3, 1, 2)), Code::Release { flow: 3, charged: 1, actual: 2 });
+        let finished = Code::Finish { idx: 9, generation: u32::MAX, actual: 7 };
+        assert_eq!(decode(finish(9, u32::MAX, 7)), finished);
         assert_eq!(decode(cancel(1, 2)), Code::Cancel { idx: 1, generation: 2 });
         assert_eq!(decode(abandon(1, 2)), Code::Abandon { idx: 1, generation: 2 });
         for node in [Node::Entry(0), Node::Entry(INDEX), Node::Flow(9), Node::Pool, Node::Marks] {

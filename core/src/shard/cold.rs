@@ -2,6 +2,7 @@
 
 use super::Shard;
 use super::completions::{OpenQueue, QueueName};
+use super::hold::Session;
 use super::pool::{PoolCore, PoolState, PoolStats};
 use super::turn::Poison;
 use crate::admit::caps::TenantRow;
@@ -26,6 +27,12 @@ pub struct PoolView {
     pub waiting: u32,
     /// Of these, known to be held up by the cap of their key or tenant.
     pub capped: u32,
+    /// Tracked permits that are out.
+    pub tracked: u32,
+    /// Since when the oldest of them is out, in nanoseconds of the engine's clock; 0: none is.
+    pub oldest_since_ns: u64,
+    /// Slots taken back from permits that nobody released in time.
+    pub reaped: u64,
     /// Admits have ended.
     pub closed: bool,
     /// Counters since the start.
@@ -40,6 +47,9 @@ impl PoolView {
         running: 0,
         waiting: 0,
         capped: 0,
+        tracked: 0,
+        oldest_since_ns: 0,
+        reaped: 0,
         closed: true,
         stats: PoolStats::NONE,
     };
@@ -48,18 +58,12 @@ impl PoolView {
 impl Shard {
     /// Waits for LOCK, yielding, and runs `f` on the plain state. The word stays as it was. The caller calls
     /// [`Shard::look_after`] then.
-    fn locked<R>(
+    pub(super) fn locked<R>(
         &self,
         pool: &PoolCore,
         f: impl FnOnce(&mut PoolState, PoolWord) -> R,
     ) -> Result<R, Reason> {
-        let word = loop {
-            match pool.gate.try_lock() {
-                TryLock::Ours(word) => break word,
-                TryLock::Taken => yield_now(),
-                TryLock::Dead => return Err(Reason::Poisoned),
-            }
-        };
+        let word = Self::wait_for_lock(pool)?;
         let poison = Poison::new(self, &pool.gate, word);
         // SAFETY: LOCK was taken above and is given back below.
         let (answer, left) = unsafe { pool.with_state(|st| (f(st, word), !st.chain.is_empty())) };
@@ -71,6 +75,40 @@ impl Shard {
             // gone. No effect if it is still to come.
             self.schedule(pool);
         }
+        Ok(answer)
+    }
+
+    fn wait_for_lock(pool: &PoolCore) -> Result<PoolWord, Reason> {
+        loop {
+            match pool.gate.try_lock() {
+                TryLock::Ours(word) => return Ok(word),
+                TryLock::Taken => yield_now(),
+                TryLock::Dead => return Err(Reason::Poisoned),
+            }
+        }
+    }
+
+    /// Waits for LOCK and changes what decisions follow; the next one, in the same hold, follows the new rules.
+    /// What `change` replaces it answers, so that it is freed after the unlock.
+    pub(crate) fn reconfigure<R>(
+        &self,
+        pool: &PoolCore,
+        change: impl FnOnce(&mut PoolState) -> R,
+    ) -> Result<R, Reason> {
+        let word = Self::wait_for_lock(pool)?;
+        let now = Now::lazy(&self.clock);
+        let mut session = Session::new(&now, TURN_BUDGET);
+        let (answer, left) = self.hold(pool, word, &mut session, |hold| {
+            let answer = change(hold.st);
+            hold.st.is_general = hold.st.needs_general_turns();
+            hold.publish_reserves();
+            hold.again();
+            answer
+        });
+        if left || pool.has_mail() {
+            self.turn_again(pool, &mut session, left);
+        }
+        session.deliver(self);
         Ok(answer)
     }
 
@@ -139,6 +177,9 @@ impl Shard {
             running: u32::try_from(i64::from(st.size) - i64::from(word.free())).unwrap_or(0),
             waiting: st.queues.waiting(),
             capped: st.queues.capped(),
+            tracked: st.tracking.running,
+            oldest_since_ns: self.oldest_since(st),
+            reaped: st.tracking.reaped,
             closed: st.closed,
             stats: st.stats,
         });

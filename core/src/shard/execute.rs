@@ -156,6 +156,13 @@ impl Shard {
         });
     }
 
+    /// A tracked permit ended. Never refused, never waits; void if it was taken back meanwhile.
+    pub fn finish(&self, pool: &PoolCore, idx: u32, generation: u32, actual: u32) {
+        let own = Own::Finish { idx, generation, actual };
+        let command = codes::finish(idx, generation, actual);
+        self.execute(pool, own, command, || self.ask(pool, idx, generation, codes::FINISH));
+    }
+
     /// Takes a request out of the queue if it still waits.
     pub fn cancel(&self, pool: &PoolCore, idx: u32, generation: u32) -> Answer {
         if self.slab.state(idx).is_none_or(|state| state.generation() != generation) {

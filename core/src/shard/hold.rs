@@ -5,24 +5,22 @@
 
 mod commands;
 mod decide;
+mod session;
 mod submission;
 
-use arrayvec::ArrayVec;
-
-use super::ceiling::Errands;
 use super::completions::QueueName;
 use super::pool::{PoolCore, PoolState};
 use super::rules::Stop;
-use super::{Progress, Shard, codes, view::SlabView};
+use super::{Shard, codes, view::SlabView};
 use crate::admit::caps::Room;
 use crate::admit::word::PoolWord;
-use crate::clock::Now;
 use crate::error::Reason;
 use crate::slab::{Phase, State};
 use crate::sync::planted;
+use crate::types::NONE;
 use crate::types::extend::RequestView;
-use crate::types::{NONE, TURN_BUDGET};
 
+pub use session::Session;
 pub use submission::Submission;
 
 /// The command a call brings along, but for submit and release, which have turns of their own.
@@ -46,6 +44,15 @@ pub enum Own {
         /// Generation of the ticket.
         generation: u32,
     },
+    /// A tracked permit ended.
+    Finish {
+        /// Slab index.
+        idx: u32,
+        /// Generation of the entry.
+        generation: u32,
+        /// Tokens really used.
+        actual: u32,
+    },
 }
 
 /// What became of the own command.
@@ -55,6 +62,13 @@ pub enum Answer {
     Done,
     /// Has a slot.
     Granted,
+    /// Has a slot, and keeps this entry until it gives it back.
+    Held {
+        /// Slab index.
+        idx: u32,
+        /// Generation.
+        generation: u32,
+    },
     /// Waits under this ticket.
     Queued {
         /// Slab index.
@@ -72,90 +86,6 @@ pub enum Answer {
     Stale,
     /// Handed over: the outcome comes by completion.
     Requested,
-}
-
-/// Whom to wake after the unlock: entries with a waker, completion queues with a bell.
-#[derive(Debug, Default)]
-pub struct Notices {
-    wakers: ArrayVec<u32, { 2 * TURN_BUDGET as usize }>,
-    bells: u64,
-}
-
-impl Notices {
-    #[inline(always)]
-    fn wake(&mut self, idx: u32) {
-        // Two per unit of budget are room enough: each command, grant or expiry tells one.
-        let kept = self.wakers.try_push(idx);
-        debug_assert!(kept.is_ok(), "more notices than budget");
-    }
-
-    #[inline(always)]
-    fn ring(&mut self, queue: usize) {
-        self.bells |= 1 << queue;
-    }
-}
-
-/// What outlives one hold of LOCK within one call: the budget, the time, who is to be woken.
-#[derive(Debug)]
-pub struct Session<'a> {
-    /// Commands and grants this call may still do.
-    pub budget: u32,
-    /// Read at most once.
-    pub now: &'a Now<'a>,
-    /// Delivered after the unlock.
-    pub notices: Notices,
-    /// Counts for the caller.
-    pub progress: Progress,
-    /// For the ceiling, after the unlock.
-    pub(super) errands: Errands,
-}
-
-impl<'a> Session<'a> {
-    /// A session of one call.
-    #[inline(always)]
-    pub fn new(now: &'a Now<'a>, budget: u32) -> Self {
-        Self {
-            budget,
-            now,
-            notices: Notices::default(),
-            progress: Progress::default(),
-            errands: Errands::default(),
-        }
-    }
-
-    /// Wakes every sleeper once. After the unlock: a waker may call back into the engine.
-    #[inline(always)]
-    pub fn deliver(&mut self, shard: &Shard) {
-        if !self.errands.is_empty()
-            && let Some(ceiling) = shard.ceiling.as_deref()
-        {
-            shard.run_errands(core::mem::take(&mut self.errands), ceiling);
-        }
-        if !self.notices.wakers.is_empty() || self.notices.bells != 0 {
-            self.deliver_all(shard);
-        }
-    }
-
-    #[inline(never)]
-    fn deliver_all(&mut self, shard: &Shard) {
-        for idx in self.notices.wakers.drain(..) {
-            shard.wake(idx);
-        }
-        let mut bells = core::mem::take(&mut self.notices.bells);
-        while bells != 0 {
-            if let Some(queue) = shard.queues.get(bells.trailing_zeros() as usize) {
-                // Published under LOCK, and the fence after the unlock lies between.
-                queue.bell().ring_fenced();
-            }
-            bells &= bells - 1;
-        }
-    }
-
-    /// One command or grant less to do.
-    #[inline(always)]
-    fn spend(&mut self) {
-        self.budget = self.budget.saturating_sub(1);
-    }
 }
 
 /// One hold of LOCK.
@@ -193,6 +123,10 @@ impl<'s, 'n> Hold<'s, 'n> {
             Own::Try(submission) => self.own_try(&submission),
             Own::Cancel { idx, generation } => self.cancel(idx, generation, true),
             Own::Abandon { idx, generation } => self.abandon(idx, generation),
+            Own::Finish { idx, generation, actual } => {
+                self.end_tracked(idx, generation, Some(actual));
+                Answer::Done
+            }
         };
         if self.stop.is_none() && !(planted!("z2") && matches!(own, Own::Nothing)) {
             self.decide();
@@ -264,8 +198,11 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// like everybody else.
     #[inline(always)]
     fn own_submit(&mut self, submission: &Submission) -> Answer {
-        if let Some(reason) = self.refusal(submission.flow) {
-            return Answer::Rejected(reason);
+        if self.st.observes {
+            return self.observed(submission);
+        }
+        if let Some(reason) = self.refusal(submission.band, submission.flow) {
+            return self.refused(submission, reason);
         }
         let must_follow =
             !planted!("o3") && (!self.pool.ring.is_drained() || self.session.budget == 0);
@@ -276,14 +213,14 @@ impl<'s, 'n> Hold<'s, 'n> {
         if stop != Stop::Budget && (self.runs_now(submission) || self.runs_with_unit(submission)) {
             self.take_slot(submission.band, submission.flow, submission.cost);
             self.st.stats.direct += 1;
-            return Answer::Granted;
+            return self.granted_directly(submission);
         }
         if submission.timeout_ns == 0 {
-            return Answer::Rejected(Reason::Deadline);
+            return self.refused(submission, Reason::Deadline);
         }
         let (idx, generation) = match self.take_entry(submission) {
             Ok(entry) => entry,
-            Err(reason) => return Answer::Rejected(reason),
+            Err(reason) => return self.refused(submission, reason),
         };
         let deadline_ns = self.write_body(idx, submission);
         let Submission { band, flow, .. } = *submission;
@@ -296,8 +233,11 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// `try_admit` under LOCK: queues nothing, posts nothing.
     fn own_try(&mut self, submission: &Submission) -> Answer {
-        if let Some(reason) = self.refusal(submission.flow) {
-            return Answer::Rejected(reason);
+        if self.st.observes {
+            return self.observed(submission);
+        }
+        if let Some(reason) = self.refusal(submission.band, submission.flow) {
+            return self.refused(submission, reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
             return Answer::Rejected(Reason::Busy);
@@ -311,14 +251,17 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
         self.take_slot(submission.band, submission.flow, submission.cost);
         self.st.stats.direct += 1;
-        Answer::Granted
+        self.granted_directly(submission)
     }
 
     /// Why a submission may not even wait.
     #[inline(always)]
-    fn refusal(&self, flow: u32) -> Option<Reason> {
+    pub(super) fn refusal(&self, band: u8, flow: u32) -> Option<Reason> {
         if self.st.closed {
             return Some(Reason::ShuttingDown);
+        }
+        if !self.st.ranks.is_open(band) {
+            return Some(Reason::UnknownBand);
         }
         // A cap of 0 means refuse: who can never run must not wait for ever.
         (flow != NONE && self.st.caps.refuses(flow)).then_some(Reason::TenantQueueFull)
@@ -326,9 +269,20 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// Whether a newcomer may take a slot, given that nobody who waits may run.
     #[inline(always)]
-    fn runs_now(&self, submission: &Submission) -> bool {
-        self.word.free() > self.pool.gate.reserve(usize::from(submission.band))
+    pub(super) fn runs_now(&mut self, submission: &Submission) -> bool {
+        self.has_slot_for(submission.band)
             && (submission.flow == NONE || self.st.caps.room(submission.flow) == Room::Yes)
+    }
+
+    /// Whether the gate leaves this band a slot. The reserves of a pool whose fast path is closed say nothing.
+    #[inline(always)]
+    fn has_slot_for(&mut self, band: u8) -> bool {
+        if !self.st.is_general {
+            return self.word.free() > self.pool.gate.reserve(usize::from(band));
+        }
+        let running = self.running();
+        let rank = self.st.ranks.rank(band.into());
+        self.word.free() > 0 && self.st.gates.eligible(running) >> rank & 1 == 1
     }
 
     /// The same with a unit of the ceiling more, if one can be had.
@@ -339,11 +293,23 @@ impl<'s, 'n> Hold<'s, 'n> {
             && self.runs_now(submission)
     }
 
+    /// The same whatever slots and caps say: for pools that only observe.
+    pub(super) fn take_beyond(&mut self, band: u8, flow: u32, cost: u32) {
+        let (eligible, rank) = (self.prepare_policy(), self.st.ranks.rank(band.into()));
+        if eligible >> rank & 1 == 1 {
+            self.st.policy.record(eligible, rank);
+        }
+        self.word = self.word.add_free(-1);
+        if flow != NONE {
+            self.st.caps.take_beyond(flow, cost);
+        }
+    }
+
     /// Takes a slot, the caps and the charge, and settles the band policy.
     #[inline(always)]
     fn take_slot(&mut self, band: u8, flow: u32, cost: u32) {
         let eligible = self.prepare_policy();
-        self.st.policy.record(eligible, u32::from(band));
+        self.st.policy.record(eligible, self.st.ranks.rank(band.into()));
         self.charge(flow, cost);
     }
 
@@ -441,6 +407,11 @@ impl<'s, 'n> Hold<'s, 'n> {
         about: impl FnOnce() -> RequestView,
     ) {
         self.shard.slab.set_state(idx, State::new(generation, Phase::Queued));
+        if self.st.tracking.on {
+            let now = self.session.now;
+            // SAFETY: this holder owns the entry.
+            unsafe { self.shard.slab.with_body(idx, |body| body.since_ns = now.ns()) };
+        }
         let view = SlabView::new(self.shard);
         self.st.enqueue(view, idx, u32::from(band), flow, deadline_ns, about);
     }

@@ -14,14 +14,16 @@ use crate::queue::wheel::Wheel;
 use crate::ring::command::CommandRing;
 use crate::ring::urgent::{Chain, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
-use crate::select::flow::FlowPolicy;
-use crate::select::request::RequestPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::policy::{Fairness, Order};
-use crate::types::settings::{BandSettings, PoolSettings};
+use crate::types::MAX_BANDS;
+use crate::types::settings::{PoolMode, PoolSettings};
 
+use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
+use super::orders::{BandOrders, NewOrders};
+use super::refusals::Refusals;
+use super::tracking::Tracking;
 
 /// Flows whose urgent nodes stand in one allocation; few in the loom models.
 const NODE_CHUNK: usize = if cfg!(loom) { 4 } else { 1024 };
@@ -58,16 +60,28 @@ pub struct PoolStats {
     pub evicted: u64,
     /// Turns that spent their budget.
     pub budget_spent: u64,
+    /// An observing pool: would have been queued.
+    pub would_queue: u64,
+    /// An observing pool: would have been rejected.
+    pub would_reject: u64,
 }
 
 impl PoolStats {
     /// Nothing has happened.
-    pub(crate) const NONE: Self =
-        Self { commands: 0, granted: 0, direct: 0, evicted: 0, budget_spent: 0 };
+    pub(crate) const NONE: Self = Self {
+        commands: 0,
+        granted: 0,
+        direct: 0,
+        evicted: 0,
+        budget_spent: 0,
+        would_queue: 0,
+        would_reject: 0,
+    };
 }
 
 /// The plain state. Only the holder of LOCK touches it.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, each looked at alone")]
 pub struct PoolState {
     /// Effective size: what `free` counts down from; `slots` or the leased units of the ceiling.
     pub size: u32,
@@ -78,7 +92,9 @@ pub struct PoolState {
     /// Flow and tenant rows.
     pub caps: Caps,
     /// Order of the requests within the flows of each band.
-    pub orders: Box<[RequestPolicy]>,
+    pub orders: BandOrders,
+    /// Where each band stands.
+    pub ranks: BandRanks,
     /// Order over the bands.
     pub policy: BandPolicy,
     /// Ceilings, as slot counts.
@@ -99,6 +115,14 @@ pub struct PoolState {
     pub shut: bool,
     /// The load a turn whose budget ran out had seen: whoever goes on with it decides in its mode.
     pub peak: u32,
+    /// Every call takes the general turn: something is on that the fast path and the quick turn do not know.
+    pub is_general: bool,
+    /// Decides and counts, but admits everything at once.
+    pub observes: bool,
+    /// Who runs, where that is kept.
+    pub tracking: Tracking,
+    /// The last refusals, and what observing would have done.
+    pub refusals: Refusals,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -124,7 +148,9 @@ pub struct PoolCore {
     index: u32,
     engine_index: usize,
     max_cost: u32,
-    bands: Box<[i32]>,
+    table: BandTable,
+    most_bands: usize,
+    max_waiting: u32,
     state: UnsafeCell<PoolState>,
 }
 
@@ -150,15 +176,21 @@ impl PoolCore {
         max_waiting: u32,
         units: u32,
     ) -> Self {
-        let mut ordered: Vec<&BandSettings> = settings.bands.iter().collect();
-        ordered.sort_unstable_by_key(|band| core::cmp::Reverse(band.priority));
-        let bands: Vec<i32> = ordered.iter().map(|band| band.priority).collect();
+        let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
+        bands.sort_unstable_by(|a, b| b.cmp(a));
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
+        let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
         let gate = PoolGate::new(units);
+        let is_general = settings.is_tracked() || settings.mode == PoolMode::Observe;
         for band in 0..bands.len() {
-            gate.set_reserve(band, gates.reserve(band, units));
+            let reserve = gates.reserve(band, units);
+            gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
         }
         let chunks = (settings.max_flows as usize).div_ceil(NODE_CHUNK);
+        let table = BandTable::new(&bands);
+        let mut queues = BandQueues::new(most_bands, max_waiting, settings.max_flows);
+        let mut orders = BandOrders::new();
+        NewOrders::new(settings, max_waiting).swap(&mut orders, &table, &mut queues);
         Self {
             gate,
             ring: CommandRing::new(settings.ring_capacity),
@@ -176,9 +208,10 @@ impl PoolCore {
             state: UnsafeCell::new(PoolState {
                 size: units,
                 slots: settings.slots,
-                queues: queues(&ordered, max_waiting, settings.max_flows),
-                orders: ordered.iter().map(|band| RequestPolicy::new(band.order)).collect(),
+                queues,
+                orders,
                 caps: Caps::new(settings.max_flows),
+                ranks: BandRanks::new(bands.len()),
                 policy: BandPolicy::new(&settings.selection, &bands),
                 gates,
                 wheel: Wheel::new(0),
@@ -189,9 +222,15 @@ impl PoolCore {
                 closed: false,
                 shut: false,
                 peak: 0,
+                is_general,
+                observes: settings.mode == PoolMode::Observe,
+                tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
+                refusals: Refusals::new(),
                 stats: PoolStats::NONE,
             }),
-            bands: bands.into_boxed_slice(),
+            table,
+            most_bands,
+            max_waiting,
         }
     }
 
@@ -211,9 +250,19 @@ impl PoolCore {
         self.engine_index
     }
 
-    /// Priorities, most urgent first.
-    pub fn bands(&self) -> &[i32] {
-        &self.bands
+    /// Which priority each band index means.
+    pub fn table(&self) -> &BandTable {
+        &self.table
+    }
+
+    /// Different priorities the pool has room for.
+    pub fn most_bands(&self) -> usize {
+        self.most_bands
+    }
+
+    /// Requests that may wait.
+    pub fn max_waiting(&self) -> u32 {
+        self.max_waiting
     }
 
     /// Most cost a request may have.
@@ -320,16 +369,4 @@ impl PoolCore {
         // SAFETY: LOCK makes the caller the only one with a reference to the state.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
-}
-
-/// The queues of these bands, most urgent first. First come, first served over all flows needs no order of its own.
-fn queues(bands: &[&BandSettings], max_waiting: u32, max_flows: u32) -> BandQueues {
-    let plain = BandQueues::new(bands.len(), max_waiting, max_flows);
-    let is_plain =
-        |band: &BandSettings| band.fairness == Fairness::GlobalStrict && band.order == Order::Fcfs;
-    let others = (0..).zip(bands).filter(|(_, band)| !is_plain(band));
-    others.fold(plain, |queues, (index, band)| {
-        let fairness = Box::new(FlowPolicy::new(band.fairness));
-        queues.with_order(index, fairness, band.order != Order::Fcfs)
-    })
 }

@@ -294,7 +294,7 @@ impl Shard {
             return None;
         }
         let bell = open.link();
-        st.grant(SlabView::new(self), eligible, band, waiter, cost, deadline_ns);
+        st.grant(SlabView::new(self), eligible, (band, band), waiter, cost, deadline_ns);
         // SAFETY: as above; out of its band, but nobody was told yet.
         let entry = unsafe { self.slab.owned(idx) };
         if queue == NONE {

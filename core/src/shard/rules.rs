@@ -13,7 +13,6 @@ use crate::clock::Clock;
 use crate::queue::{Front, Room, Waiter};
 use crate::sync::planted;
 use crate::types::extend::RequestView;
-use crate::types::rank::Rank;
 use crate::types::{BandMask, NONE};
 
 /// Lanes at their cap that one hold may set aside; a bound on the walk, far above what a turn needs.
@@ -29,6 +28,16 @@ pub(super) enum Stop {
 }
 
 impl PoolState {
+    /// Whether something is on that the fast path and the quick turn do not know.
+    pub(super) const fn needs_general_turns(&self) -> bool {
+        self.tracking.on || self.observes || !self.ranks.is_plain()
+    }
+
+    /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
+    pub(super) const fn allows_fast_admits(&self) -> bool {
+        !self.tracking.on && !self.observes
+    }
+
     /// Slots in use.
     #[inline(always)]
     pub(super) fn running(&self, word: PoolWord) -> u32 {
@@ -41,7 +50,7 @@ impl PoolState {
     /// the time, 0 if nobody needed it.
     #[inline(always)]
     pub(super) fn quiet_at(&self, shard: &Shard, pool: &PoolCore) -> Option<u64> {
-        if !self.chain.is_empty() || !pool.is_mail_empty() {
+        if self.is_general || !self.chain.is_empty() || !pool.is_mail_empty() {
             return None;
         }
         if self.queues.waiting() == 0 {
@@ -126,13 +135,36 @@ impl PoolState {
         let caps = &self.caps;
         let room = |flow: u32, _tenant: u32| room(caps.room(flow));
         while candidates != 0 {
-            let band = candidates.trailing_zeros();
+            let band = self.ranks.index(candidates.trailing_zeros());
             candidates &= candidates - 1;
             if self.queues.front(&view, band, &room, &mut parking) != Front::Empty {
                 return true;
             }
         }
         false
+    }
+
+    /// The same where bands were added or removed: answers the rank too.
+    pub(super) fn next_ranked(
+        &mut self,
+        view: SlabView<'_>,
+        eligible: BandMask,
+        parking: &mut u32,
+    ) -> Result<(u32, u32, Waiter), Stop> {
+        let mut candidates = eligible & self.ranks.ranked(self.queues.ready());
+        loop {
+            let Some(rank) = self.policy.best(candidates) else {
+                return Err(Stop::NobodyMayRun);
+            };
+            let band = self.ranks.index(rank);
+            let caps = &self.caps;
+            let room = |flow: u32, _tenant: u32| room(caps.room(flow));
+            match self.queues.front(&view, band, &room, parking) {
+                Front::Ready(waiter) => return Ok((rank, band, waiter)),
+                Front::Empty => candidates &= !(1 << rank),
+                Front::Budget => return Err(Stop::Budget),
+            }
+        }
     }
 
     /// Takes out the waiter that [`next_waiter`](Self::next_waiter) found. After its charge, so that the
@@ -154,12 +186,12 @@ impl PoolState {
         &mut self,
         view: SlabView<'_>,
         eligible: BandMask,
-        band: u32,
+        (rank, band): (u32, u32),
         waiter: &Waiter,
         cost: u32,
         deadline_ns: u64,
     ) {
-        self.policy.record(eligible, band);
+        self.policy.record(eligible, rank);
         if waiter.flow != NONE {
             self.caps.take(waiter.flow, cost);
         }
@@ -223,8 +255,7 @@ impl PoolState {
         flow: u32,
         about: impl FnOnce() -> RequestView,
     ) {
-        let order = self.orders.get_mut(band as usize).filter(|order| !order.is_fcfs());
-        let rank = order.map_or(Rank::default(), |order| order.rank(&about()));
+        let rank = self.orders.rank(band, about);
         self.queues.enqueue_ranked(&view, idx, band, flow, rank);
     }
 

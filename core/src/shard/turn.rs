@@ -136,7 +136,7 @@ impl Shard {
 
     /// One hold of LOCK: `f` on the plain state, then the unlock and its fence.
     #[inline(always)]
-    fn hold<R>(
+    pub(super) fn hold<R>(
         &self,
         pool: &PoolCore,
         word: PoolWord,

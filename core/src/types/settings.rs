@@ -59,6 +59,26 @@ pub struct PoolSettings {
     pub max_flows: u32,
     /// Commands the pool's ring holds, a power of two, 1..=65,536. Full: a submit answers `Busy`.
     pub ring_capacity: u32,
+    /// Different priorities the pool may have in its life, those of `bands` included, at most 64; fewer than `bands`
+    /// has counts as that many. Each costs 8 bytes a flow.
+    pub max_bands: u32,
+    /// Whether decisions hold or are only counted; live.
+    pub mode: PoolMode,
+    /// Keep track of who runs, for [`Pool::holders`](crate::Pool::holders): each running request then takes a place
+    /// of the slab, and every call the pool's lock bit.
+    pub holders: bool,
+    /// A permit out longer than this is taken back; absent: never. Implies `holders`.
+    pub max_hold: Option<Duration>,
+}
+
+/// What a pool does with its decisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PoolMode {
+    /// They hold.
+    #[default]
+    Enforce,
+    /// They are counted, and every request is admitted at once: to see what limits would do before they do it.
+    Observe,
 }
 
 /// One priority level of a pool.
@@ -156,7 +176,21 @@ impl PoolSettings {
             max_cost: Self::MAX_COST,
             max_flows: 1 << 18,
             ring_capacity: Self::DEFAULT_RING,
+            max_bands: 0,
+            mode: PoolMode::Enforce,
+            holders: false,
+            max_hold: None,
         }
+    }
+
+    /// Whether the pool keeps track of who runs.
+    pub const fn is_tracked(&self) -> bool {
+        self.holders || self.max_hold.is_some()
+    }
+
+    /// [`max_hold`](Self::max_hold) in nanoseconds; `u64::MAX`: never.
+    pub fn max_hold_ns(&self) -> u64 {
+        self.max_hold.map_or(u64::MAX, |hold| u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// The same pool with these priorities provisioned (0 is always added).

@@ -53,6 +53,16 @@ impl Credits {
         this
     }
 
+    /// The longest round asked for.
+    pub const fn window(&self) -> Option<u32> {
+        self.window
+    }
+
+    /// Sets it; in force with the next weights.
+    pub const fn set_window(&mut self, window: Option<u32>) {
+        self.window = window;
+    }
+
     fn set_quota(&mut self, weights: &[u64]) {
         let rescaled = Rescale::new(weights, self.window);
         self.len = rescaled.quota().len();

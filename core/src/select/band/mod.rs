@@ -121,6 +121,14 @@ impl BandPolicy {
         }
     }
 
+    /// Goes on from where `old` is, as far as the rules are of the same kind: bands are matched by priority, credits
+    /// are limited to the new quotas, virtual times go into the new units.
+    pub fn inherit(&mut self, old: &Self) {
+        if let (Self::Wfq(new), Self::Wfq(old)) = (self, old) {
+            new.inherit(old);
+        }
+    }
+
     /// Strict or weighted, as of the last [`begin`](Self::begin).
     pub fn mode(&self) -> Mode {
         match self {

@@ -58,6 +58,15 @@ impl Weights {
         self.priorities.iter().map(|p| origin(*p)).collect()
     }
 
+    /// Takes over what was the lowest priority ever from earlier weights; says where each band stood there.
+    pub fn follow(&mut self, old: &Self) -> Origins {
+        self.lowest_seen = self.lowest_seen.min(old.lowest_seen);
+        let priorities = self.priorities.clone();
+        self.provision(&priorities);
+        let place = |p| old.priorities.iter().position(|o| *o == p);
+        self.priorities.iter().map(|p| place(*p).and_then(|i| u8::try_from(i).ok())).collect()
+    }
+
     /// Number of bands.
     pub fn len(&self) -> usize {
         self.priorities.len()

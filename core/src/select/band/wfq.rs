@@ -130,6 +130,27 @@ impl Wfq {
         }
     }
 
+    /// Takes over mode and state of `old`, under its own weights, window and retention.
+    pub(super) fn inherit(&mut self, old: &Self) {
+        let origins = self.weights.follow(&old.weights);
+        self.active = old.active;
+        self.deactivated_at = old.deactivated_at;
+        match (&mut self.running, &old.running) {
+            (Running::Credits(new), Running::Credits(old)) => {
+                let window = new.window();
+                *new = old.clone();
+                new.set_window(window);
+                new.set_bands(self.weights.reduced(), &origins);
+            }
+            (Running::VirtualTime(new), Running::VirtualTime(old)) => {
+                *new = old.clone();
+                new.set_bands(self.weights.reduced(), &origins);
+            }
+            (Running::Credits(new), _) => *new = Credits::new(self.weights.reduced(), new.window()),
+            (Running::VirtualTime(new), _) => *new = VirtualTime::new(self.weights.reduced()),
+        }
+    }
+
     /// Strict or weighted, as of the last decision.
     pub fn mode(&self) -> Mode {
         if self.active { Mode::Wfq } else { Mode::Strict }

@@ -4,18 +4,19 @@ use super::super::codes::{self, Code, Node};
 use super::super::pool::Marks;
 use super::super::view::SlabView;
 use super::{Answer, Hold};
+use crate::admit::word::PoolGate;
 use crate::error::Reason;
 use crate::ring::urgent;
 use crate::slab::{Body, Phase};
 use crate::sync::planted;
 use crate::types::extend::RequestView;
-use crate::types::{NONE, TURN_BUDGET};
+use crate::types::{MAX_BANDS, NONE, TURN_BUDGET};
 use arrayvec::ArrayVec;
 
 impl Hold<'_, '_> {
     /// `count` slots of a flow come back.
     #[inline(always)]
-    pub(super) fn release(&mut self, flow: u32, count: u32) {
+    pub(in crate::shard) fn release(&mut self, flow: u32, count: u32) {
         #[allow(clippy::cast_possible_wrap, reason = "at most the pool's size, 2^20")]
         let slots = count as i32;
         self.word = self.word.add_free(slots);
@@ -31,7 +32,9 @@ impl Hold<'_, '_> {
         match state.phase() {
             Phase::Free => return Answer::Stale,
             Phase::Granted if planted!("m08") && !own => {}
-            Phase::Granted | Phase::Evicted => return Answer::TooLate,
+            Phase::Granted | Phase::Evicted | Phase::Held | Phase::Running => {
+                return Answer::TooLate;
+            }
             // Its command is still in the ring; the generation makes it void there.
             Phase::New if planted!("c3") => return Answer::Done,
             Phase::New => {}
@@ -59,6 +62,10 @@ impl Hold<'_, '_> {
             Phase::Free => return Answer::Stale,
             Phase::New | Phase::Evicted => {}
             Phase::Queued => self.unlink(idx),
+            Phase::Held | Phase::Running => {
+                self.end_tracked(idx, generation, None);
+                return Answer::Cancelled;
+            }
             Phase::Granted => {
                 // SAFETY: the one holder of the ticket abandons it, so it is ours again.
                 let flow = unsafe { self.shard.slab.with_body(idx, |body| body.flow) };
@@ -101,6 +108,9 @@ impl Hold<'_, '_> {
                 }
                 Code::Cancel { idx, generation } => drop(self.cancel(idx, generation, false)),
                 Code::Abandon { idx, generation } => drop(self.abandon(idx, generation)),
+                Code::Finish { idx, generation, actual } => {
+                    self.end_tracked(idx, generation, Some(actual));
+                }
             }
         }
     }
@@ -113,7 +123,8 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        if let Some(reason) = self.refusal(body.flow).filter(|_| !planted!("closed")) {
+        if let Some(reason) = self.refusal(body.band, body.flow).filter(|_| !planted!("closed")) {
+            self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;
         }
@@ -159,6 +170,9 @@ impl Hold<'_, '_> {
                 let (generation, bits) = urgent::split(word);
                 if bits & codes::ABANDON != 0 {
                     self.abandon(idx, generation);
+                } else if bits & codes::FINISH != 0 {
+                    // There is no room for the actual cost: the estimate stands.
+                    self.end_tracked(idx, generation, None);
                 } else if bits & codes::CANCEL != 0 {
                     self.cancel(idx, generation, false);
                 }
@@ -235,8 +249,13 @@ impl Hold<'_, '_> {
 
     /// Writes the reserves and steps the epoch, so that a pool-only admit with an old reserve fails.
     pub(in crate::shard) fn publish_reserves(&mut self) {
-        for band in 0..self.pool.bands().len() {
-            self.pool.gate.set_reserve(band, self.st.gates.reserve(band, self.st.size));
+        for band in 0..MAX_BANDS {
+            let Some((_, open)) = self.pool.table().get(band) else { break };
+            #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+            let rank = self.st.ranks.rank(band as u32) as usize;
+            let reserve = self.st.gates.reserve(rank, self.st.size);
+            let is_fast = open && self.st.allows_fast_admits();
+            self.pool.gate.set_reserve(band, if is_fast { reserve } else { PoolGate::GATED });
         }
         if !planted!("g2") {
             self.word = self.word.next_epoch();
@@ -255,6 +274,10 @@ impl Hold<'_, '_> {
         self.session.budget -= before - budget;
         for idx in due {
             self.session.progress.expired += 1;
+            if self.st.tracking.running != 0 && self.is_running(idx) {
+                self.reap(idx);
+                continue;
+            }
             self.st.queues.remove(&view, idx);
             // SAFETY: the timer of a request is set only while it waits here: LOCK owns its entry.
             let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };

@@ -9,7 +9,7 @@ use crate::error::Reason;
 use crate::queue::Waiter;
 use crate::slab::{Body, Phase, State};
 use crate::sync::planted;
-use crate::types::NONE;
+use crate::types::{HELD, NONE};
 
 impl Hold<'_, '_> {
     /// Grants the first who may run, again and again, until nobody may, no slot is free or the budget is
@@ -30,6 +30,11 @@ impl Hold<'_, '_> {
             {
                 return stop;
             }
+            if self.st.observes
+                && let Some(stop) = self.grant_all()
+            {
+                return stop;
+            }
             if self.st.queues.waiting() == 0 {
                 return Stop::NobodyWaits;
             }
@@ -41,9 +46,15 @@ impl Hold<'_, '_> {
             }
             let eligible = self.prepare_policy();
             let view = SlabView::new(self.shard);
-            match self.st.next_waiter(view, eligible, &mut parking) {
+            let next = if self.st.ranks.is_plain() {
+                let next = self.st.next_waiter(view, eligible, &mut parking);
+                next.map(|(band, waiter)| (band, band, waiter))
+            } else {
+                self.st.next_ranked(view, eligible, &mut parking)
+            };
+            match next {
                 Err(stop) => return stop,
-                Ok((band, waiter)) => self.grant(eligible, band, &waiter),
+                Ok((rank, band, waiter)) => self.grant(eligible, (rank, band), &waiter),
             }
         }
     }
@@ -56,7 +67,7 @@ impl Hold<'_, '_> {
 
     /// Gives the waiter a slot, or evicts it if its deadline has passed meanwhile.
     #[inline(always)]
-    fn grant(&mut self, eligible: u64, band: u32, waiter: &Waiter) {
+    fn grant(&mut self, eligible: u64, place: (u32, u32), waiter: &Waiter) {
         self.session.spend();
         let idx = waiter.idx;
         // SAFETY: the request waits in this pool, so its entry belongs to the holder of LOCK.
@@ -69,7 +80,7 @@ impl Hold<'_, '_> {
         } else {
             self.word = self.word.add_free(-1);
             let view = SlabView::new(self.shard);
-            self.st.grant(view, eligible, band, waiter, body.cost, body.deadline_ns);
+            self.st.grant(view, eligible, place, waiter, body.cost, body.deadline_ns);
             self.session.progress.grants += 1;
             self.finish_entry(idx, &body, None);
         }
@@ -77,17 +88,24 @@ impl Hold<'_, '_> {
 
     /// Stores the outcome where its owner looks for it: a completion ring, or the entry's state.
     #[inline(always)]
-    pub(super) fn finish_entry(&mut self, idx: u32, body: &Body, evicted: Option<Reason>) {
+    pub(in crate::shard) fn finish_entry(
+        &mut self,
+        idx: u32,
+        body: &Body,
+        evicted: Option<Reason>,
+    ) {
         let generation = self.shard.slab.own_state(idx).generation();
         if evicted.is_some() {
             self.st.stats.evicted += 1;
         }
         if body.queue == NONE {
-            let state = match evicted {
-                None => State::new(generation, Phase::Granted),
-                Some(reason) => State::evicted(generation, reason),
-            };
-            self.shard.slab.set_state(idx, state);
+            match evicted {
+                None if self.st.tracking.on => self.track(idx, generation, Phase::Held),
+                None => self.shard.slab.set_state(idx, State::new(generation, Phase::Granted)),
+                Some(reason) => {
+                    self.shard.slab.set_state(idx, State::evicted(generation, reason));
+                }
+            }
             self.session.notices.wake(idx);
             return;
         }
@@ -96,17 +114,21 @@ impl Hold<'_, '_> {
 
     #[inline(always)]
     fn complete(&mut self, idx: u32, generation: u32, body: &Body, evicted: Option<Reason>) {
+        let is_tracked = self.st.tracking.on && evicted.is_none();
         let record = Record {
             tag: body.tag,
             idx,
             generation,
-            flow: body.flow,
+            flow: if is_tracked { HELD } else { body.flow },
             cost: body.cost,
             band: body.band,
             evicted,
         };
         if self.st.complete(&record, body.queue) {
             self.session.notices.ring(QueueName::slot(body.queue));
+            if is_tracked {
+                return self.track(idx, generation, Phase::Running);
+            }
         } else {
             self.return_place(body.queue);
             if evicted.is_none() {
@@ -138,17 +160,23 @@ impl Hold<'_, '_> {
             if self.session.budget == 0 {
                 return Some(Stop::Budget);
             }
-            self.session.spend();
-            let view = SlabView::new(self.shard);
-            let Some(idx) = self.st.queues.pop_any(&view) else { break };
-            // SAFETY: the request waited in this pool, so its entry belongs to the holder of LOCK.
-            let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-            if body.deadline_ns != u64::MAX {
-                self.st.wheel.cancel(&view, idx);
-            }
+            let Some((idx, body)) = self.pop_waiter() else { break };
             self.finish_entry(idx, &body, Some(Reason::ShuttingDown));
         }
         None
+    }
+
+    /// Takes some request out, with its timer, for one unit of budget.
+    pub(in crate::shard) fn pop_waiter(&mut self) -> Option<(u32, Body)> {
+        self.session.spend();
+        let view = SlabView::new(self.shard);
+        let idx = self.st.queues.pop_any(&view)?;
+        // SAFETY: the request waited in this pool, so its entry belongs to the holder of LOCK.
+        let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
+        if body.deadline_ns != u64::MAX {
+            self.st.wheel.cancel(&view, idx);
+        }
+        Some((idx, body))
     }
 
     /// Step 5: the word to unlock with, and whether work is left that no look at the mail would find.

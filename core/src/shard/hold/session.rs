@@ -1,0 +1,92 @@
+//! What outlives one hold of LOCK within one call.
+
+use arrayvec::ArrayVec;
+
+use crate::clock::Now;
+use crate::shard::ceiling::Errands;
+use crate::shard::{Progress, Shard};
+use crate::types::TURN_BUDGET;
+
+/// Whom to wake after the unlock: entries with a waker, completion queues with a bell.
+#[derive(Debug, Default)]
+pub struct Notices {
+    wakers: ArrayVec<u32, { 2 * TURN_BUDGET as usize }>,
+    bells: u64,
+}
+
+impl Notices {
+    #[inline(always)]
+    pub(super) fn wake(&mut self, idx: u32) {
+        // Two per unit of budget are room enough: each command, grant or expiry tells one.
+        let kept = self.wakers.try_push(idx);
+        debug_assert!(kept.is_ok(), "more notices than budget");
+    }
+
+    #[inline(always)]
+    pub(super) fn ring(&mut self, queue: usize) {
+        self.bells |= 1 << queue;
+    }
+}
+
+/// What outlives one hold of LOCK within one call: the budget, the time, who is to be woken.
+#[derive(Debug)]
+pub struct Session<'a> {
+    /// Commands and grants this call may still do.
+    pub budget: u32,
+    /// Read at most once.
+    pub now: &'a Now<'a>,
+    /// Delivered after the unlock.
+    pub notices: Notices,
+    /// Counts for the caller.
+    pub progress: Progress,
+    /// For the ceiling, after the unlock.
+    pub(in crate::shard) errands: Errands,
+}
+
+impl<'a> Session<'a> {
+    /// A session of one call.
+    #[inline(always)]
+    pub fn new(now: &'a Now<'a>, budget: u32) -> Self {
+        Self {
+            budget,
+            now,
+            notices: Notices::default(),
+            progress: Progress::default(),
+            errands: Errands::default(),
+        }
+    }
+
+    /// Wakes every sleeper once. After the unlock: a waker may call back into the engine.
+    #[inline(always)]
+    pub fn deliver(&mut self, shard: &Shard) {
+        if !self.errands.is_empty()
+            && let Some(ceiling) = shard.ceiling.as_deref()
+        {
+            shard.run_errands(core::mem::take(&mut self.errands), ceiling);
+        }
+        if !self.notices.wakers.is_empty() || self.notices.bells != 0 {
+            self.deliver_all(shard);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_all(&mut self, shard: &Shard) {
+        for idx in self.notices.wakers.drain(..) {
+            shard.wake(idx);
+        }
+        let mut bells = core::mem::take(&mut self.notices.bells);
+        while bells != 0 {
+            if let Some(queue) = shard.queues.get(bells.trailing_zeros() as usize) {
+                // Published under LOCK, and the fence after the unlock lies between.
+                queue.bell().ring_fenced();
+            }
+            bells &= bells - 1;
+        }
+    }
+
+    /// One command or grant less to do.
+    #[inline(always)]
+    pub(super) fn spend(&mut self) {
+        self.budget = self.budget.saturating_sub(1);
+    }
+}

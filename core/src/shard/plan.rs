@@ -1,0 +1,101 @@
+//! What a reload gives a pool: made whole before LOCK is taken, put in place at a turn boundary.
+
+use alloc::boxed::Box;
+
+use super::Shard;
+use super::bands::{Priorities, TooManyBands};
+use super::orders::{NewOrders, StillWaits};
+use super::pool::{PoolCore, PoolState};
+use crate::admit::gates::BandGates;
+use crate::error::Reason;
+use crate::select::band::BandPolicy;
+use crate::types::settings::{PoolMode, PoolSettings};
+
+/// Everything decisions of a pool follow that may change while it lives.
+#[derive(Debug)]
+pub struct Plan {
+    settings: PoolSettings,
+    priorities: Priorities,
+    gates: BandGates,
+    policy: BandPolicy,
+    orders: NewOrders,
+}
+
+/// Why a plan could not be put in place; nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The pool is poisoned.
+    Pool(Reason),
+    /// More different priorities than the pool has room for.
+    TooManyBands,
+    /// The fairness or order of this priority was to change while requests of it wait.
+    StillWaits(i32),
+}
+
+impl From<StillWaits> for Refused {
+    fn from(StillWaits(priority): StillWaits) -> Self {
+        Self::StillWaits(priority)
+    }
+}
+
+impl From<TooManyBands> for Refused {
+    fn from(TooManyBands: TooManyBands) -> Self {
+        Self::TooManyBands
+    }
+}
+
+impl Plan {
+    /// For validated settings of a pool in which `max_waiting` requests may wait. Allocates.
+    pub fn new(settings: &PoolSettings, max_waiting: u32) -> Box<Self> {
+        let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
+        priorities.sort_unstable_by(|a, b| b.cmp(a));
+        Box::new(Self {
+            gates: BandGates::new(
+                &settings.holdback,
+                &settings.selection,
+                &priorities,
+                settings.slots,
+            ),
+            policy: BandPolicy::new(&settings.selection, &priorities),
+            orders: NewOrders::new(settings, max_waiting),
+            settings: settings.clone(),
+            priorities,
+        })
+    }
+
+    /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
+    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), Refused> {
+        let PoolState { ranks, queues, orders, .. } = st;
+        self.orders.check(orders, pool.table(), queues)?;
+        let waits = |band| queues.waiting_in(band) != 0;
+        let standing = ranks.set(pool.table(), &self.priorities, pool.most_bands(), waits)?;
+        self.orders.swap(orders, pool.table(), queues);
+        if standing != self.priorities {
+            // Closed bands with waiters keep their place, and with it a ceiling and a weight.
+            let Self { settings, gates, policy, .. } = self;
+            *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
+            policy.set_bands(&standing);
+        }
+        self.gates.resize(st.slots);
+        self.gates.set_gauge(pool.gauge());
+        self.policy.inherit(&st.policy);
+        core::mem::swap(&mut self.gates, &mut st.gates);
+        core::mem::swap(&mut self.policy, &mut st.policy);
+        st.observes = self.settings.mode == PoolMode::Observe;
+        st.tracking.on = self.settings.is_tracked();
+        st.tracking.max_hold_ns = self.settings.max_hold_ns();
+        Ok(())
+    }
+}
+
+impl Shard {
+    /// Puts a plan in place; the decision that follows in the same hold obeys it. Waits for LOCK.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]; nothing changes.
+    pub(crate) fn adopt(&self, pool: &PoolCore, plan: &mut Plan) -> Result<(), Refused> {
+        self.reconfigure(pool, |st| plan.swap(pool, st)).map_err(Refused::Pool)??;
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! The last refusals of a pool with their reasons, and what an observing pool would have done.
+
+use super::hold::{Answer, Hold, Submission};
+use crate::error::Reason;
+use crate::types::NONE;
+
+/// Refusals a pool remembers.
+pub const KEPT: usize = 64;
+
+/// One refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// When, in nanoseconds of the engine's clock.
+    pub at_ns: u64,
+    /// Its flow, or [`NONE`].
+    pub flow: u32,
+    /// Its band index.
+    pub band: u8,
+    /// Why.
+    pub reason: Reason,
+    /// The pool only observes: the request was admitted all the same.
+    pub observed: bool,
+}
+
+/// A ring of the last [`KEPT`]. Plain memory under LOCK.
+#[derive(Debug)]
+pub struct Refusals {
+    ring: [Option<Refusal>; KEPT],
+    /// All there ever were.
+    total: u64,
+}
+
+impl Refusals {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self { ring: [None; KEPT], total: 0 }
+    }
+
+    /// Remembers one, in place of the oldest.
+    pub const fn note(&mut self, refusal: Refusal) {
+        #[allow(clippy::cast_possible_truncation, reason = "taken modulo the ring's length")]
+        let at = (self.total % KEPT as u64) as usize;
+        self.ring[at] = Some(refusal);
+        self.total += 1;
+    }
+
+    /// Newest first.
+    pub fn newest(&self) -> impl Iterator<Item = Refusal> + '_ {
+        let last = self.total;
+        (1..=KEPT as u64).map_while(move |back| {
+            #[allow(clippy::cast_possible_truncation, reason = "taken modulo the ring's length")]
+            let at = (last.checked_sub(back)? % KEPT as u64) as usize;
+            self.ring[at]
+        })
+    }
+}
+
+impl Default for Refusals {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Beyond this many running requests an observing pool refuses after all: the word counts no further.
+const MOST_RUNNING: u32 = 1 << 22;
+
+impl Hold<'_, '_> {
+    /// The answer to a refused submission, remembered.
+    #[cold]
+    pub(super) fn refused(&mut self, sub: &Submission, reason: Reason) -> Answer {
+        self.note_refusal(sub.band, sub.flow, reason);
+        Answer::Rejected(reason)
+    }
+
+    /// Remembers a refusal.
+    #[cold]
+    pub(super) fn note_refusal(&mut self, band: u8, flow: u32, reason: Reason) {
+        let (at_ns, observed) = (self.session.now.ns(), self.st.observes);
+        self.st.refusals.note(Refusal { at_ns, flow, band, reason, observed });
+    }
+
+    /// An observing pool: decides as an enforcing one in the same state would, counts it, and admits.
+    #[cold]
+    pub(super) fn observed(&mut self, sub: &Submission) -> Answer {
+        if self.st.closed {
+            return self.refused(sub, Reason::ShuttingDown);
+        }
+        if self.running() >= MOST_RUNNING {
+            return self.refused(sub, Reason::QueueFull);
+        }
+        self.decide();
+        match self.refusal(sub.band, sub.flow) {
+            Some(reason) => {
+                self.st.stats.would_reject += 1;
+                self.note_refusal(sub.band, sub.flow, reason);
+            }
+            None if self.runs_now(sub) => {}
+            None => self.st.stats.would_queue += 1,
+        }
+        self.take_beyond(sub.band, sub.flow, sub.cost);
+        self.st.stats.direct += 1;
+        self.granted_directly(sub)
+    }
+
+    /// An observing pool lets everybody who waits run. `Some`: the budget ended first.
+    #[cold]
+    pub(super) fn grant_all(&mut self) -> Option<super::rules::Stop> {
+        while self.st.queues.waiting() > 0 {
+            if self.session.budget == 0 {
+                return Some(super::rules::Stop::Budget);
+            }
+            let Some((idx, body)) = self.pop_waiter() else { break };
+            self.word = self.word.add_free(-1);
+            if body.flow != NONE {
+                self.st.caps.take_beyond(body.flow, body.cost);
+            }
+            self.st.stats.granted += 1;
+            self.session.progress.grants += 1;
+            self.finish_entry(idx, &body, None);
+        }
+        None
+    }
+}
