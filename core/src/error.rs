@@ -26,7 +26,7 @@ pub enum Reason {
     UnknownPool,
     /// The pool has no band of that priority.
     UnknownBand,
-    /// The flow table is full, or the flow belongs to another pool.
+    /// The flow table is full; or the flow belongs to another pool, or was forgotten because it was idle.
     FlowTableFull,
     /// Reserved: no backend exists.
     NoBackend,

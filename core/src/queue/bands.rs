@@ -145,6 +145,22 @@ impl BandQueues {
         }
     }
 
+    /// Whether requests of the flow wait, in any band. O(bands).
+    pub fn has_waiters(&self, flow: u32) -> bool {
+        (0..self.count).any(|band| {
+            let lane = self.lanes.find(self.rows.lane(flow, band));
+            lane.is_some_and(|it| it.is_of(flow, band) && it.place != Place::Idle)
+        })
+    }
+
+    /// A flow without waiters does not exist any more; its index may be [added](Self::add_flow) for another one.
+    pub fn forget_flow(&mut self, flow: u32) {
+        debug_assert!(!self.has_waiters(flow), "it has no waiters");
+        if let Some(ranking) = &mut self.ranking {
+            ranking.forget(flow);
+        }
+    }
+
     /// The bands that have a lane not set aside: a superset of those that have a runnable request.
     #[inline]
     pub fn ready(&self) -> BandMask {

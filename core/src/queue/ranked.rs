@@ -112,6 +112,13 @@ impl Ranking {
         order.expect("a ranked band has an order")
     }
 
+    /// A flow does not exist any more.
+    pub(super) fn forget(&mut self, flow: u32) {
+        for order in self.orders.iter_mut().flatten() {
+            order.forget(flow);
+        }
+    }
+
     fn by_rank<'a>(&'a self, lanes: &'a mut Lanes) -> ByRank<'a> {
         ByRank { lanes, ranks: &self.ranks }
     }

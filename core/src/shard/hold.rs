@@ -201,7 +201,9 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.band, submission.flow) {
+        if let Some(reason) =
+            self.refusal(submission.band, submission.flow, submission.flow_generation)
+        {
             return self.refused(submission, reason);
         }
         let must_follow =
@@ -236,7 +238,9 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.band, submission.flow) {
+        if let Some(reason) =
+            self.refusal(submission.band, submission.flow, submission.flow_generation)
+        {
             return self.refused(submission, reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
@@ -256,7 +260,7 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// Why a submission may not even wait.
     #[inline(always)]
-    pub(super) fn refusal(&self, band: u8, flow: u32) -> Option<Reason> {
+    pub(super) fn refusal(&self, band: u8, flow: u32, generation: u32) -> Option<Reason> {
         if self.st.closed {
             return Some(Reason::ShuttingDown);
         }
@@ -264,7 +268,7 @@ impl<'s, 'n> Hold<'s, 'n> {
             return Some(Reason::UnknownBand);
         }
         // A cap of 0 means refuse: who can never run must not wait for ever.
-        (flow != NONE && self.st.caps.refuses(flow)).then_some(Reason::TenantQueueFull)
+        (!self.st.caps.accepts(flow, generation)).then(|| self.st.why_not(flow, generation))
     }
 
     /// Whether a newcomer may take a slot, given that nobody who waits may run.

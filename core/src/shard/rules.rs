@@ -10,6 +10,7 @@ use super::view::SlabView;
 use crate::admit::caps::{Freed, Room as CapsRoom};
 use crate::admit::word::PoolWord;
 use crate::clock::Clock;
+use crate::error::Reason;
 use crate::queue::{Front, Room, Waiter};
 use crate::sync::planted;
 use crate::types::extend::RequestView;
@@ -36,6 +37,13 @@ impl PoolState {
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
     pub(super) const fn allows_fast_admits(&self) -> bool {
         !self.tracking.on && !self.observes
+    }
+
+    /// Why requests of a flow are not accepted.
+    #[cold]
+    pub(super) fn why_not(&self, flow: u32, generation: u32) -> Reason {
+        let is_stale = self.caps.is_stale(flow, generation);
+        if is_stale { Reason::FlowTableFull } else { Reason::TenantQueueFull }
     }
 
     /// Slots in use.

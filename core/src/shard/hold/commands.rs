@@ -123,7 +123,8 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        if let Some(reason) = self.refusal(body.band, body.flow).filter(|_| !planted!("closed")) {
+        let refusal = self.refusal(body.band, body.flow, body.flow_generation);
+        if let Some(reason) = refusal.filter(|_| !planted!("closed")) {
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;
