@@ -24,7 +24,7 @@
 //! | 3. else LOCK is tried; without it the request gets a slab entry and its command goes on the ring | `shard/execute.rs`, `slab.rs`, `ring/command.rs` |
 //! | 4. a turn under LOCK: urgent list, ring, due deadlines, own command; if there is nothing but the own command, the quick turn | `shard/turn.rs`, `shard/hold.rs`, `shard/hold/commands.rs`; `shard/quick.rs` |
 //! | 5. who must wait goes into its band | `queue/bands.rs`, `queue/lanes.rs` |
-//! | 6. while a slot is free: which bands are open, which is next, who in it has room | `shard/hold/decide.rs` and `shard/rules.rs`, with `admit/gates.rs`, `select/band/`, `queue/bands.rs`, `admit/caps.rs` |
+//! | 6. while a slot is free: which bands are open, which is next, who in it has room | `shard/hold/decide.rs` and `shard/rules.rs`, with `admit/gates/`, `select/band/`, `queue/bands.rs`, `admit/caps.rs` |
 //! | 7. the outcome goes into the entry or the completion ring; unlock; wake | `shard/hold/decide.rs`, `ring/completion.rs`, `shard/turn.rs` |
 //! | 8. the permit is dropped: step 2 backwards, or a turn | `engine/permit.rs`, `shard/execute.rs` |
 //! | 9. work left over, deadlines | `shard.rs` (`poll`), `ring/scheduler.rs`, `engine/driver.rs`, `notify/` |
@@ -95,7 +95,7 @@
 //! | --- | --- | --- |
 //! | who is next among bands (WFQ, strict) | `select/band/`: `credits.rs`, `virtual_time.rs`, `wfq.rs` | `tests/vectors`, `tests/fairness.rs`, `tests/wfq.rs` |
 //! | the weights | `select/band/weights.rs` | the same |
-//! | when a band is gated | `admit/ceiling.rs` (shapes), `admit/gates.rs` (slot counts) | vectors of holdback, tests beside them |
+//! | when a band is gated | `admit/ceiling/` (shapes, adaptive, reflective), `admit/gates/` (counts, sources) | vectors of holdback, tests beside them |
 //! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
 //! | order among flows | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |
 //! | a step of the lock protocol | `admit/word.rs`, `shard/turn.rs`, `shard/quick.rs`, `shard/execute.rs` | `loom-tests`, each with its planted bug |

@@ -13,6 +13,7 @@ mod flows;
 mod permit;
 mod pool;
 mod queue;
+mod reload;
 mod request;
 
 use alloc::boxed::Box;
@@ -27,9 +28,11 @@ pub use census::{FlowName, Holder, Refused, Waiting};
 pub use permit::{Admitted, OwnedPermit, Permit};
 pub use pool::{CancelAnswer, Pool, Submitted};
 pub use queue::{Completion, CompletionQueue, QueueError, QueueRef};
+pub use reload::{ConfigInfo, ReloadError};
 pub use request::{Band, Flow, Request, Ticket};
 
 use crate::clock::Clock;
+use crate::config::current::Current;
 use crate::config::flows::Flows;
 use crate::config::live::Live;
 use crate::error::Reason;
@@ -37,7 +40,7 @@ use crate::notify::fork::fork_generation;
 pub use crate::shard::cold::PoolView;
 use crate::shard::completions::Queues;
 use crate::shard::{Progress, Shard, Sleeper};
-use crate::sync::{Arc, AtomicBool, Ordering, yield_now};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, yield_now};
 use crate::types::settings::{DriverKind, Settings};
 
 use driver::Threads;
@@ -53,7 +56,8 @@ pub(crate) struct EngineCore {
     queues: Arc<Queues>,
     clock: Clock,
     driver: DriverKind,
-    admission_timeout_ns: u64,
+    admission_timeout_ns: AtomicU64,
+    current: Current,
     fork_generation: u32,
     stop: AtomicBool,
 }

@@ -58,9 +58,9 @@ pub mod topology;
 pub mod types;
 
 pub use engine::{
-    Admit, Admitted, Band, CancelAnswer, Completion, CompletionQueue, Engine, Flow, FlowName,
-    Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused, Request, StartError, Submitted,
-    Ticket, Waiting,
+    Admit, Admitted, Band, BandError, CancelAnswer, Completion, CompletionQueue, ConfigInfo,
+    Engine, Flow, FlowName, Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused,
+    ReloadError, Request, StartError, Submitted, Ticket, Waiting,
 };
 pub use error::Reason;
 pub use shard::Progress;

@@ -31,6 +31,7 @@ mod codes;
 pub mod cold;
 pub mod completions;
 pub mod execute;
+mod gating;
 pub mod hold;
 pub mod orders;
 pub mod plan;
@@ -184,6 +185,9 @@ impl Shard {
     /// The same shard under an engine ceiling; its pools were made with the units it was split into.
     #[must_use]
     pub fn under(mut self, ceiling: Option<Arc<Ceiling>>) -> Self {
+        if ceiling.is_some() {
+            self.pools.iter_mut().for_each(PoolCore::expect_ceiling);
+        }
         self.ceiling = ceiling;
         self
     }

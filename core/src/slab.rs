@@ -17,6 +17,8 @@
 
 mod cache;
 
+pub use cache::FreeCache;
+
 use alloc::boxed::Box;
 use core::fmt;
 
@@ -29,7 +31,9 @@ use crate::sync::planted;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 use crate::types::NONE;
 
-pub use cache::{CACHE, FreeCache};
+/// Indices a pool keeps at hand under LOCK; refilled and spilt in halves. Two in the loom models, whose
+/// slabs are tiny.
+pub const CACHE: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Where a request is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,10 +115,10 @@ pub struct Body {
     pub flow: u32,
     /// Estimated tokens.
     pub cost: u32,
-    /// Size in bytes.
-    pub bytes: u32,
     /// Since when it waits or runs; 0 where nobody keeps track.
     pub since_ns: u64,
+    /// Size in bytes.
+    pub bytes: u32,
     /// Kept by the wheel.
     pub timer: Timer,
     /// Completion queue (slot and generation), or [`NONE`]: the outcome goes to a waker.
@@ -136,8 +140,8 @@ impl Body {
         deadline_ns: u64::MAX,
         flow: NONE,
         cost: 0,
-        bytes: 0,
         since_ns: 0,
+        bytes: 0,
         timer: Timer::IDLE,
         queue: NONE,
         band: 0,

@@ -4,6 +4,7 @@
 
 pub mod chunked;
 pub mod extend;
+pub mod holdback;
 pub mod policy;
 pub mod rank;
 pub mod settings;

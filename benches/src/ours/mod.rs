@@ -23,7 +23,9 @@ use bandgate_core::{
     engine::{Engine, Flow, Pool, Request},
     error::Reason,
     types::{
-        policy::{BandSelection, Distribution, Holdback, HoldbackDomain, Schedule, WfqParams},
+        policy::{
+            BandSelection, Curve, Distribution, Holdback, HoldbackDomain, Schedule, WfqParams,
+        },
         settings::{DriverKind, KeySettings, PoolSettings, Settings, TenantSettings},
     },
 };
@@ -84,7 +86,7 @@ impl Ours {
     pub fn all_limits(slots: u32, flows: u32) -> Self {
         let tenants = flows.div_ceil(KEYS);
         let mut settings = settings(DriverKind::Inline, slots, wfq());
-        let holdback = Holdback::Linear { domain: HoldbackDomain::Rank, min: 0.5, max: 1.0 };
+        let holdback = Holdback::Curve(Curve::linear(HoldbackDomain::Rank, 0.5, 1.0));
         settings.pools[0].holdback = holdback;
         settings.tenants =
             (0..tenants).map(|tenant| capped_tenant(&tenant_name(tenant), 6)).collect();

@@ -145,8 +145,10 @@ pub struct Freed {
 pub struct Activity {
     /// Tokens charged so far: another number than before means that it was used.
     pub served: u64,
-    /// It has permits, or another flow is counted in its row.
-    pub is_needed: bool,
+    /// It has permits.
+    pub is_used: bool,
+    /// Its tenant is counted in its row, and has permits or other flows.
+    pub is_pinned: bool,
 }
 
 /// The rows of one pool.
@@ -184,6 +186,23 @@ impl Caps {
         self.add(Row { flow, tenant, keys: 1, ..Row::EMPTY }, cap == 0 || tenant.cap == 0)
     }
 
+    /// Gives a flow and its tenant other caps and weights; whether either was full and is not any more. Those who
+    /// run beyond a lower cap go on.
+    pub fn change(&mut self, flow: u32, own: (u32, u32), tenant: (u32, u32)) -> Freed {
+        let Some(row) = self.row_mut(flow) else { return Freed::default() };
+        let was_full = row.flow.is_full();
+        (row.flow.cap, row.flow.weight) = own;
+        let refuses = own.0 == 0 || tenant.0 == 0;
+        row.accepts = if refuses { NOBODY } else { row.generation };
+        let (freed, home) = (was_full && !row.flow.is_full(), row.flow.tenant);
+        let Some(Row { tenant: row, .. }) = self.row_mut(home) else {
+            return Freed { flow: freed, tenant: false };
+        };
+        let was_full = row.is_full();
+        (row.cap, row.weight) = tenant;
+        Freed { flow: freed, tenant: was_full && !row.is_full() }
+    }
+
     fn add(&mut self, row: Row, refuses: bool) -> (u32, u32) {
         let mut index = self.free;
         if index == NONE {
@@ -213,12 +232,14 @@ impl Caps {
     pub fn activity(&self, flow: u32) -> Option<Activity> {
         let row = self.row(flow).filter(|row| !row.is_free && flow < self.count)?;
         let is_home = row.flow.tenant == flow;
-        let is_needed =
-            row.flow.running != 0 || (is_home && (row.keys > 1 || row.tenant.running != 0));
-        Some(Activity { served: row.flow.served, is_needed })
+        Some(Activity {
+            served: row.flow.served,
+            is_used: row.flow.running != 0,
+            is_pinned: is_home && (row.keys > 1 || row.tenant.running != 0),
+        })
     }
 
-    /// Forgets a flow that nobody [needs](Activity::is_needed): its row may stand for another one, and whoever still
+    /// Forgets a flow that is neither used nor [pinned](Activity): its row may stand for another one, and whoever still
     /// has its handle is refused. A row that has stood for 2^32 flows is not used again.
     pub fn forget(&mut self, flow: u32) {
         let free = self.free;
@@ -409,7 +430,9 @@ mod tests {
         let (home, _) = caps.add_tenant(tenant, UNCAPPED, 100);
         let (key, first) = caps.add_flow(home, UNCAPPED, 100);
         assert!(caps.try_take(key, first, 5));
-        let needed = |caps: &Caps, flow| caps.activity(flow).map(|it| (it.is_needed, it.served));
+        let needed = |caps: &Caps, flow| {
+            caps.activity(flow).map(|it| (it.is_used | it.is_pinned, it.served))
+        };
         assert_eq!(needed(&caps, key), Some((true, 5)), "it has a permit");
         assert_eq!(needed(&caps, home), Some((true, 0)), "its tenant is counted there");
         let _ = caps.give(key, 1);

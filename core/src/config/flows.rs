@@ -2,15 +2,17 @@
 //!
 //! Interning is cold: it takes a mutex, allocates, and waits for the pool's lock. Hot calls take the index.
 
+mod sweep;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use arrayvec::ArrayVec;
-
 use crate::error::Reason;
 use crate::types::settings::{KeySettings, Settings};
+
+pub use sweep::{Found, Look};
 
 /// Cap and weight of a row to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,30 +55,51 @@ pub struct Handle {
     pub generation: u32,
 }
 
-/// One row of a [sweep](Flows::sweep): what to look at, and what was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// The row.
-    pub flow: u32,
-    /// What it had been served at the last look.
-    pub served: u64,
-    /// To be forgotten, if it is not in use and this has not changed.
-    pub is_due: bool,
-    /// What was found.
-    pub found: Found,
+/// What the settings say of tenants and keys.
+#[derive(Debug, Default)]
+struct Specs {
+    tenants: HashMap<String, RowSpec>,
+    keys: HashMap<(String, String), RowSpec>,
+    groups_of: HashMap<String, String>,
 }
 
-/// What a look at a row found.
+impl Specs {
+    const DEFAULT: RowSpec = RowSpec { cap: u32::MAX, weight: DEFAULT_WEIGHT };
+
+    fn new(settings: &Settings) -> Self {
+        let spec = |cap: Option<u32>, weight| RowSpec { cap: cap.unwrap_or(u32::MAX), weight };
+        let tenants = settings.tenants.iter();
+        let key = |key: &KeySettings| (key.tenant.clone(), key.name.clone());
+        Self {
+            tenants: tenants.map(|t| (t.name.clone(), spec(t.max_in_flight, t.weight))).collect(),
+            keys: settings.keys.iter().map(|k| (key(k), spec(k.max_in_flight, k.weight))).collect(),
+            groups_of: settings
+                .tenants
+                .iter()
+                .filter_map(|t| Some((t.name.clone(), t.group.clone()?)))
+                .collect(),
+        }
+    }
+
+    fn tenant(&self, name: &str) -> RowSpec {
+        self.tenants.get(name).copied().unwrap_or(Self::DEFAULT)
+    }
+
+    fn key(&self, tenant: &str, key: &str) -> RowSpec {
+        let name = (String::from(tenant), String::from(key));
+        self.keys.get(&name).copied().unwrap_or(Self::DEFAULT)
+    }
+}
+
+/// What a flow and its tenant may do from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// It stands for no flow.
-    Free,
-    /// It was used since, or is in use; what it has been served.
-    Used(u64),
-    /// Nothing happened.
-    Idle,
-    /// Nothing happened, and it was forgotten.
-    Forgotten,
+pub struct NewSpec {
+    /// The flow.
+    pub handle: Handle,
+    /// The flow's own.
+    pub flow: RowSpec,
+    /// Its tenant's.
+    pub tenant: RowSpec,
 }
 
 #[derive(Debug, Default)]
@@ -89,11 +112,13 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     served: u64,
+    in_use: bool,
     since_ns: u64,
 }
 
 #[derive(Debug, Default)]
 struct Names {
+    specs: Specs,
     groups: HashMap<String, Group>,
     /// Indices of groups without tenants, and how many indices there are.
     free_groups: Vec<u32>,
@@ -104,37 +129,18 @@ struct Names {
     swept_ns: Option<u64>,
 }
 
-/// Rows looked at in one hold of the pool's LOCK, and in one of the mutex.
-const BATCH: usize = 64;
-const SLICE: usize = 4096;
-
 /// The flows of one pool by name, at most `max_flows`.
 #[derive(Debug)]
 pub struct Flows {
     names: Mutex<Names>,
-    tenants: HashMap<String, RowSpec>,
-    keys: HashMap<(String, String), RowSpec>,
-    groups_of: HashMap<String, String>,
     limit: u32,
 }
 
 impl Flows {
     /// The names of a pool under these settings, which say what is known of tenants and keys.
     pub fn new(settings: &Settings, max_flows: u32) -> Self {
-        let spec = |cap: Option<u32>, weight| RowSpec { cap: cap.unwrap_or(u32::MAX), weight };
-        let tenants = settings.tenants.iter();
-        let key = |key: &KeySettings| (key.tenant.clone(), key.name.clone());
-        Self {
-            names: Mutex::default(),
-            tenants: tenants.map(|t| (t.name.clone(), spec(t.max_in_flight, t.weight))).collect(),
-            keys: settings.keys.iter().map(|k| (key(k), spec(k.max_in_flight, k.weight))).collect(),
-            groups_of: settings
-                .tenants
-                .iter()
-                .filter_map(|t| Some((t.name.clone(), t.group.clone()?)))
-                .collect(),
-            limit: max_flows,
-        }
+        let names = Names { specs: Specs::new(settings), ..Names::default() };
+        Self { names: Mutex::new(names), limit: max_flows }
     }
 
     /// Group, tenant and key of a flow. Cold: takes the mutex and looks through the names.
@@ -149,6 +155,25 @@ impl Flows {
     fn lock(&self) -> MutexGuard<'_, Names> {
         // A panic of what is called leaves the names as they were: they change after it has answered.
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what new settings say of tenants and keys; what changes for the flows that exist.
+    pub fn reload(&self, settings: &Settings) -> Vec<NewSpec> {
+        let mut names = self.lock();
+        let (old, new) = (core::mem::take(&mut names.specs), Specs::new(settings));
+        let mut changed = Vec::new();
+        let tenants: HashMap<u32, &str> =
+            names.tenants.iter().map(|((_, tenant), row)| (*row, tenant.as_str())).collect();
+        for ((tenant_row, key), handle) in &names.flows {
+            let Some(tenant) = tenants.get(tenant_row) else { continue };
+            let spec = |specs: &Specs| (specs.key(tenant, key), specs.tenant(tenant));
+            let (flow, its_tenant) = spec(&new);
+            if spec(&old) != (flow, its_tenant) {
+                changed.push(NewSpec { handle: *handle, flow, tenant: its_tenant });
+            }
+        }
+        names.specs = new;
+        changed
     }
 
     /// A flow, made by `add` if it is new.
@@ -168,11 +193,11 @@ impl Flows {
         add: impl FnOnce(&NewFlow) -> Result<Made, Reason>,
     ) -> Result<Handle, Reason> {
         let key = if key.is_empty() { tenant } else { key };
-        let group = self.groups_of.get(tenant).map_or(group, String::as_str);
-        let group = if group.is_empty() { "default" } else { group };
         let mut names = self.lock();
+        let group = names.specs.groups_of.get(tenant).map_or(group, String::as_str);
+        let group = String::from(if group.is_empty() { "default" } else { group });
         let fresh = names.free_groups.last().copied().unwrap_or(names.group_count);
-        let group_index = names.groups.get(group).map_or(fresh, |group| group.index);
+        let group_index = names.groups.get(&group).map_or(fresh, |group| group.index);
         let tenant_name = (group_index, String::from(tenant));
         let tenant_row = names.tenants.get(&tenant_name).copied();
         if let Some(row) = tenant_row
@@ -184,56 +209,14 @@ impl Flows {
         if names.flows.len() >= self.limit as usize {
             return Err(Reason::FlowTableFull);
         }
-        let default = RowSpec { cap: u32::MAX, weight: DEFAULT_WEIGHT };
-        let tenant_spec = self.tenants.get(tenant).copied().unwrap_or(default);
-        let key_name = (String::from(tenant), String::from(key));
-        let flow_spec = self.keys.get(&key_name).copied().unwrap_or(default);
+        let (tenant_spec, flow_spec) = (names.specs.tenant(tenant), names.specs.key(tenant, key));
         let made = add(&NewFlow {
             tenant: tenant_row.ok_or(tenant_spec),
             group: group_index,
             flow: flow_spec,
         })?;
-        names.note(group, group_index, tenant_name, (made.tenant, key_name.1), made, now_ns);
+        names.note(group, group_index, tenant_name, (made.tenant, String::from(key)), made, now_ns);
         Ok(made.flow)
-    }
-
-    /// Whether the table is so full that idle flows should go: it is more than half full and was not swept for
-    /// `pause_ns`.
-    pub fn wants_sweep(&self, now_ns: u64, pause_ns: u64) -> bool {
-        let names = self.lock();
-        let is_rested = names.swept_ns.is_none_or(|swept| now_ns >= swept.saturating_add(pause_ns));
-        is_rested && names.flows.len() > self.limit as usize / 2
-    }
-
-    /// Looks at every row and forgets the flows that have been idle for `idle_ns`; how many. `look` finds out, and
-    /// forgets the rows, a [`BATCH`] at a time; the names are locked for a [`SLICE`] at a time.
-    ///
-    /// A flow counts as idle from the look that last saw it changed, or from its last interning.
-    ///
-    /// # Errors
-    ///
-    /// What `look` says; what it has forgotten until then stays forgotten.
-    pub fn sweep(
-        &self,
-        now_ns: u64,
-        idle_ns: u64,
-        mut look: impl FnMut(&mut [Look]) -> Result<(), Reason>,
-    ) -> Result<usize, Reason> {
-        let (mut from, mut count) = (0, 0);
-        loop {
-            let mut names = self.lock();
-            names.swept_ns = Some(now_ns);
-            let slice = from..names.seen.len().min(from + SLICE);
-            if slice.is_empty() {
-                return Ok(count);
-            }
-            from = slice.end;
-            let mut gone = Vec::new();
-            let looked = names.look_at(slice, now_ns, idle_ns, &mut look, &mut gone);
-            count += gone.len();
-            names.remove(&gone);
-            looked?;
-        }
     }
 }
 
@@ -241,7 +224,7 @@ impl Names {
     /// Keeps a flow that was made.
     fn note(
         &mut self,
-        group: &str,
+        group: String,
         group_index: u32,
         tenant: (u32, String),
         key: (u32, String),
@@ -249,77 +232,19 @@ impl Names {
         now_ns: u64,
     ) {
         let is_new_tenant = self.tenants.insert(tenant, made.tenant).is_none();
-        if !self.groups.contains_key(group) && self.free_groups.pop().is_none() {
+        if !self.groups.contains_key(&group) && self.free_groups.pop().is_none() {
             self.group_count += 1;
         }
-        let known = self.groups.entry(String::from(group));
+        let known = self.groups.entry(group);
         known.or_insert(Group { index: group_index, tenants: 0 }).tenants +=
             u32::from(is_new_tenant);
         self.flows.insert(key, made.flow);
-        let (row, now) = (made.flow.index as usize, Seen { served: 0, since_ns: now_ns });
+        let (row, now) =
+            (made.flow.index as usize, Seen { served: 0, in_use: false, since_ns: now_ns });
         if self.seen.len() <= row {
             self.seen.resize(row + 1, now);
         }
         self.seen[row] = now;
-    }
-
-    fn look_at(
-        &mut self,
-        rows: core::ops::Range<usize>,
-        now_ns: u64,
-        idle_ns: u64,
-        look: &mut impl FnMut(&mut [Look]) -> Result<(), Reason>,
-        gone: &mut Vec<u32>,
-    ) -> Result<(), Reason> {
-        for start in rows.clone().step_by(BATCH) {
-            let batch = start..rows.end.min(start + BATCH);
-            let mut looks: ArrayVec<Look, BATCH> = (batch.start..)
-                .zip(&self.seen[batch.clone()])
-                .map(|(row, seen)| Look {
-                    flow: u32::try_from(row).unwrap_or(u32::MAX),
-                    served: seen.served,
-                    is_due: now_ns.saturating_sub(seen.since_ns) >= idle_ns,
-                    found: Found::Idle,
-                })
-                .collect();
-            look(&mut looks)?;
-            for (seen, look) in self.seen[batch].iter_mut().zip(&looks) {
-                match look.found {
-                    Found::Used(served) => *seen = Seen { served, since_ns: now_ns },
-                    Found::Forgotten => gone.push(look.flow),
-                    Found::Free | Found::Idle => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes out the names of rows that were forgotten, in ascending order. A tenant whose row is among them has no
-    /// other flow; a group goes with its last tenant.
-    fn remove(&mut self, gone: &[u32]) {
-        if gone.is_empty() {
-            return;
-        }
-        let is_gone = |row: u32| gone.binary_search(&row).is_ok();
-        self.flows.retain(|_, flow| !is_gone(flow.index));
-        let (groups, mut left) = (&mut self.groups, Vec::new());
-        self.tenants.retain(|(group, _), row| {
-            if is_gone(*row) {
-                left.push(*group);
-            }
-            !is_gone(*row)
-        });
-        left.sort_unstable();
-        let free = &mut self.free_groups;
-        groups.retain(|_, group| {
-            let fewer = left.partition_point(|it| *it <= group.index)
-                - left.partition_point(|it| *it < group.index);
-            group.tenants -= u32::try_from(fewer).unwrap_or(0);
-            if group.tenants == 0 {
-                free.push(group.index);
-            }
-            group.tenants != 0
-        });
     }
 }
 
@@ -361,46 +286,5 @@ mod tests {
 
     const fn made(tenant: u32, index: u32, generation: u32) -> Made {
         Made { tenant, flow: handle(index, generation) }
-    }
-
-    #[test]
-    fn what_was_forgotten_leaves_no_name_behind_and_its_group_goes_with_the_last_tenant() {
-        let flows = Flows::new(&Settings::default(), 4);
-        let intern = |group: &str, tenant: &str, row, now_ns| {
-            flows.intern(group, tenant, "", now_ns, |new| {
-                assert_eq!(new.group, u32::from(group != "g"), "{group}");
-                Ok(made(row, row, 0))
-            })
-        };
-        for (group, tenant, row) in [("g", "a", 0), ("h", "b", 1), ("h", "c", 2)] {
-            assert_eq!(intern(group, tenant, row, 0), Ok(handle(row, 0)));
-        }
-        assert!(flows.wants_sweep(0, 100));
-        // Used until 50, then not; one is interned anew at 90 and so in use.
-        let used = flows.sweep(50, 0, |looks| {
-            for look in looks {
-                look.found = Found::Used(7);
-            }
-            Ok(())
-        });
-        assert_eq!((used, flows.wants_sweep(149, 100)), (Ok(0), false));
-        assert_eq!(intern("h", "c", 9, 90), Ok(handle(2, 0)));
-        let forget = |looks: &mut [Look]| {
-            for look in looks {
-                assert!(look.served == 7, "as seen at 50");
-                look.found = if look.is_due { Found::Forgotten } else { Found::Idle };
-            }
-            Ok(())
-        };
-        assert_eq!(flows.sweep(149, 100, forget), Ok(0));
-        assert_eq!(flows.sweep(150, 100, forget), Ok(2));
-        assert_eq!(flows.name_of(0), None);
-        assert_eq!(flows.name_of(2), Some(("h".into(), "c".into(), "c".into())));
-        // The place of the group that lost its only tenant is the next group's.
-        let fresh = flows.intern("new", "d", "", 150, |new| {
-            assert_eq!(new.group, 0);
-            Ok(made(0, 0, 1))
-        });
-        assert_eq!(fresh, Ok(handle(0, 1)));
     }
 }

@@ -1,6 +1,7 @@
 //! Stage `config`: the names of flows, and with the feature `config` the loader of YAML documents.
 #![forbid(unsafe_code)]
 
+pub mod current;
 pub mod flows;
 pub mod live;
 #[cfg(feature = "config")]

@@ -9,6 +9,7 @@ use super::build::check_pool;
 use super::{Band, Pool};
 use crate::error::Reason;
 use crate::shard::plan::{Plan, Refused};
+use crate::types::MAX_BANDS;
 use crate::types::settings::{BandSettings, PoolSettings};
 
 /// Why the bands of a pool were not changed; nothing changed.
@@ -23,8 +24,6 @@ pub enum BandError {
     TooMany(usize),
     /// Band 0 and those that policies name stay.
     Needed(i32),
-    /// Fairness or order of a band were to change while requests wait in it.
-    StillWaits(i32),
     /// The settings that would result are not valid: one line per fault.
     Invalid(Vec<String>),
     /// The pool is poisoned, or the process a child of the one that made it.
@@ -40,9 +39,6 @@ impl fmt::Display for BandError {
                 write!(f, "the pool has room for {most} priorities in its life: raise maxBands")
             }
             Self::Needed(priority) => write!(f, "band {priority}: cannot be removed"),
-            Self::StillWaits(priority) => {
-                write!(f, "band {priority}: fairness and order cannot change while requests wait")
-            }
             Self::Invalid(faults) => f.write_str(&faults.join("; ")),
             Self::Pool(reason) => f.write_str(reason.as_str()),
         }
@@ -106,6 +102,16 @@ impl Pool {
         self.meta().live.lock().clone()
     }
 
+    /// Different priorities the pool has room for, and those it would have had under these settings.
+    pub(super) fn bands_needed(&self, wanted: &PoolSettings) -> (usize, usize) {
+        let table = self.core().table();
+        let known =
+            |priority| (0..MAX_BANDS).any(|at| table.get(at).is_some_and(|b| b.0 == priority));
+        let taken = (0..MAX_BANDS).filter(|&at| table.get(at).is_some()).count();
+        let fresh = wanted.bands.iter().filter(|band| !known(band.priority)).count();
+        (self.core().most_bands(), taken + fresh)
+    }
+
     /// Changes the settings in force, whole or not at all.
     pub(super) fn change_settings(
         &self,
@@ -118,6 +124,10 @@ impl Pool {
         let mut wanted = live.clone();
         change(&mut wanted)?;
         check_pool(&wanted).map_err(BandError::Invalid)?;
+        let fixed = self.meta().live.fixed_orders(&wanted);
+        if !fixed.is_empty() {
+            return Err(BandError::Invalid(fixed));
+        }
         self.put_in_force(&wanted)?;
         *live = wanted;
         Ok(())
@@ -130,7 +140,8 @@ impl Pool {
         adopted.map_err(|refused| match refused {
             Refused::Pool(reason) => BandError::Pool(reason),
             Refused::TooManyBands => BandError::TooMany(self.core().most_bands()),
-            Refused::StillWaits(priority) => BandError::StillWaits(priority),
-        })
+        })?;
+        self.meta().live.note_orders(settings);
+        Ok(())
     }
 }

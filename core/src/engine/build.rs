@@ -9,6 +9,7 @@ use core::fmt;
 
 use super::{EngineCore, PoolMeta};
 use crate::clock::Clock;
+use crate::config::current::Current;
 use crate::config::flows::Flows;
 use crate::config::live::Live;
 use crate::notify::doorbell::Doorbell;
@@ -18,7 +19,7 @@ use crate::shard::ceiling::Ceiling;
 use crate::shard::completions::Queues;
 use crate::shard::pool::PoolCore;
 use crate::shard::{Decider, Shard, Sleeper};
-use crate::sync::{Arc, AtomicBool, Numbers};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Numbers};
 use crate::types::MAX_BANDS;
 use crate::types::policy::{BandSelection, Holdback};
 use crate::types::settings::{DriverKind, PoolSettings, Settings};
@@ -61,12 +62,6 @@ impl Faults {
         }
     }
 
-    fn unit(&mut self, field: &str, value: f64) {
-        if !(0.0..=1.0).contains(&value) {
-            self.0.push(format!("{field}: {value}: must be 0 to 1"));
-        }
-    }
-
     fn pool(&mut self, pool: &PoolSettings) {
         let at = |field: &str| format!("pools.{}.{field}", pool.name);
         self.range(&at("slots"), pool.slots.into(), 1, PoolSettings::MAX_SLOTS.into());
@@ -98,21 +93,12 @@ impl Faults {
                 self.0.push(format!("{field}: {}: must be 0 to the activation", wfq.deactivation));
             }
         }
-        match &pool.holdback {
-            Holdback::None => {}
-            Holdback::Linear { min, max, .. } => {
-                self.unit(&at("holdback.minCeiling"), *min);
-                self.unit(&at("holdback.maxCeiling"), *max);
-                if *min >= *max {
-                    self.0
-                        .push(format!("{}: {min} must be below {max}", at("holdback.minCeiling")));
-                }
-            }
-            Holdback::Explicit { ceilings, default } => {
-                if let Err(error) = crate::admit::ceiling::validate(ceilings, *default) {
-                    self.0.push(format!("{}: {error}", at("holdback.ceilings")));
-                }
-            }
+        let holdback = crate::admit::ceiling::faults(&pool.holdback);
+        let place = |(field, fault)| format!("{}: {fault}", at(&format!("holdback.{field}")));
+        self.0.extend(holdback.into_iter().map(place));
+        let is_wfq = matches!(pool.selection, BandSelection::Wfq(_));
+        if pool.holdback == Holdback::SoftReflective && is_wfq {
+            self.0.push(format!("{}: {}", at("holdback"), Holdback::REFLECTIVE_BESIDE_WFQ));
         }
     }
 
@@ -151,6 +137,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
         faults.pool(pool);
     }
     if faults.0.is_empty() { Ok(()) } else { Err(StartError { faults: faults.0 }) }
+}
+
+/// A wait as the path counts it; absent: for ever.
+pub(super) fn nanoseconds(wait: Option<core::time::Duration>) -> u64 {
+    wait.map_or(u64::MAX, |wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn sleeper() -> Arc<Sleeper> {
@@ -208,9 +199,8 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
         pools: metas.into_boxed_slice(),
         queues,
         driver: settings.driver,
-        admission_timeout_ns: settings
-            .admission_timeout
-            .map_or(u64::MAX, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
+        admission_timeout_ns: AtomicU64::new(nanoseconds(settings.admission_timeout)),
+        current: Current::new(settings.clone()),
         fork_generation: fork::register().unwrap_or(0),
         stop: AtomicBool::new(false),
         clock,

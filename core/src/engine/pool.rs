@@ -165,7 +165,7 @@ impl Pool {
     #[inline(always)]
     fn submission(&self, request: &Request, queue: u32, tag: u64) -> Submission {
         let timeout_ns = match request.timeout_ns {
-            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns,
+            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns(),
             own => own,
         };
         let Request { band, flow, flow_generation, cost, bytes, received_ns, slo_ns, .. } =
@@ -275,7 +275,7 @@ impl Pool {
     ) -> Result<Permit<'_>, Reason> {
         let request = timeout.map_or(request, |timeout| request.timeout(timeout));
         let limit = match request.timeout_ns {
-            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns,
+            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns(),
             own => own,
         };
         let clock = &self.engine.clock;

@@ -204,7 +204,7 @@ impl BandQueues {
         let is_own = |it: &Lane| flow == NONE || it.is_of(flow, band);
         let usual = |it: &&mut Lane| is_own(it) && it.is_in_band() && !spent;
         let Some(it) = self.lanes.find_mut(lane).filter(usual) else {
-            return self.enqueue_rarely(links, idx, band, flow);
+            return self.enqueue_rarely(links, idx, band, flow, lane);
         };
         let seq = self.order.stamp();
         let tail = it.tail;
@@ -311,14 +311,24 @@ impl BandQueues {
         Some(idx)
     }
 
-    /// [`enqueue`](Self::enqueue) if the lane has no waiters yet or is set aside, or the keys are used up.
+    /// [`enqueue`](Self::enqueue) if the lane has no waiters yet or is set aside, or the keys are used up. `lane`
+    /// is the one last given to the flow here.
     #[inline(never)]
-    fn enqueue_rarely<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32) {
+    fn enqueue_rarely<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, lane: u32) {
         let seq = self.count_in(links, band);
-        let lane = self.lane_of(flow, band);
-        links.write(idx, Link::new(NONE, self.lanes.get(lane).tail, seq, lane));
+        let known = self.lanes.find_mut(lane).filter(|it| flow == NONE || it.is_of(flow, band));
+        let (lane, tail) = if let Some(it) = known {
+            (lane, core::mem::replace(&mut it.tail, idx))
+        } else {
+            let lane = self.lanes.allocate();
+            let tenant = self.rows.give_lane(flow, band, lane);
+            #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+            let fresh = Lane { tail: idx, ..Lane::new(flow, tenant, band as u8) };
+            *self.lanes.get_mut(lane) = fresh;
+            (lane, NONE)
+        };
+        links.write(idx, Link::new(NONE, tail, seq, lane));
         let it = self.lanes.get_mut(lane);
-        let tail = core::mem::replace(&mut it.tail, idx);
         it.len += u32::from(flow != NONE);
         if it.place == Place::Idle {
             it.head = idx;
@@ -358,9 +368,11 @@ impl BandQueues {
         if self.lanes.find(known).is_some_and(|it| it.is_of(flow, band)) {
             return known;
         }
+        let lane = self.lanes.allocate();
+        let tenant = self.rows.give_lane(flow, band, lane);
         #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
-        let lane = self.lanes.allocate(Lane::new(flow, self.rows.tenant_of(flow), band as u8));
-        self.rows.set_lane(flow, band, lane);
+        let fresh = Lane::new(flow, tenant, band as u8);
+        *self.lanes.get_mut(lane) = fresh;
         lane
     }
 

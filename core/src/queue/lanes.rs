@@ -116,16 +116,22 @@ impl Lanes {
         grow(&mut self.all, reserved + named as usize, reserved + most as usize);
     }
 
-    /// Takes a lane out of the arena.
-    #[inline]
-    pub fn allocate(&mut self, lane: Lane) -> u32 {
+    /// Takes a lane out of the arena; the caller says what it is.
+    #[inline(always)]
+    pub fn allocate(&mut self) -> u32 {
         let index = self.free;
-        if let Some(slot) = self.all.get_mut(index as usize) {
-            self.free = slot.head;
-            *slot = lane;
-            return index;
+        match self.all.get(index as usize) {
+            Some(lane) => {
+                self.free = lane.head;
+                index
+            }
+            None => self.make(),
         }
-        self.all.push(lane);
+    }
+
+    #[inline(never)]
+    fn make(&mut self) -> u32 {
+        self.all.push(Lane::new(NONE, NONE, 0));
         Self::index(self.all.len() - 1)
     }
 

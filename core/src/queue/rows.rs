@@ -47,9 +47,18 @@ impl Rows {
         *self.flows.get(flow, HEADER + band)
     }
 
-    #[inline]
-    pub(super) fn set_lane(&mut self, flow: u32, band: u32, lane: u32) {
-        *self.flows.get_mut(flow, HEADER + band) = lane;
+    /// Gives the flow a lane in the band; returns its tenant.
+    #[inline(always)]
+    pub(super) fn give_lane(&mut self, flow: u32, band: u32, lane: u32) -> u32 {
+        match self.flows.row_mut(flow) {
+            [tenant, _, _, lanes @ ..] => {
+                if let Some(cell) = lanes.get_mut(band as usize) {
+                    *cell = lane;
+                }
+                *tenant
+            }
+            _ => NONE,
+        }
     }
 
     #[inline]

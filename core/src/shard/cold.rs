@@ -58,13 +58,14 @@ impl PoolView {
 impl PoolState {
     /// What waits for its flow, or runs, keeps it; a command in the ring names its generation, so it does not.
     fn look_at_flow(&mut self, look: &Look) -> Found {
-        let Some(Activity { served, is_needed }) = self.caps.activity(look.flow) else {
+        let Some(Activity { served, is_used, is_pinned }) = self.caps.activity(look.flow) else {
             return Found::Free;
         };
-        if is_needed || served != look.served || self.queues.has_waiters(look.flow) {
-            return Found::Used(served);
+        let in_use = is_used || self.queues.has_waiters(look.flow);
+        if in_use || look.was_in_use || served != look.served {
+            return Found::Used { served, in_use };
         }
-        if !look.is_due {
+        if is_pinned || !look.is_due {
             return Found::Idle;
         }
         self.caps.forget(look.flow);

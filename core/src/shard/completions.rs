@@ -221,6 +221,7 @@ impl Default for Queues {
 
 impl super::Shard {
     /// A batch of places in a pool's ring of a queue; 0: none is left.
+    #[inline(never)]
     pub(super) fn reserve_places(&self, pool: &super::pool::PoolCore, name: u32) -> u32 {
         let queue = self.queues.get(QueueName::slot(name));
         let reserved = queue.map_or(0, |queue| {

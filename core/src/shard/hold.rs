@@ -183,6 +183,11 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
     }
 
+    /// How the last walk ended.
+    pub(super) fn stop(&self) -> Option<Stop> {
+        self.stop
+    }
+
     /// Whether the last walk found that nobody who waits may run.
     pub(super) fn nobody_may_run(&self) -> bool {
         self.stop == Some(Stop::NobodyMayRun)
@@ -284,6 +289,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if !self.st.is_general {
             return self.word.free() > self.pool.gate.reserve(usize::from(band));
         }
+        self.refresh_gates();
         let running = self.running();
         let rank = self.st.ranks.rank(band.into());
         self.word.free() > 0 && self.st.gates.eligible(running) >> rank & 1 == 1
@@ -297,22 +303,10 @@ impl<'s, 'n> Hold<'s, 'n> {
             && self.runs_now(submission)
     }
 
-    /// The same whatever slots and caps say: for pools that only observe.
-    pub(super) fn take_beyond(&mut self, band: u8, flow: u32, cost: u32) {
-        let (eligible, rank) = (self.prepare_policy(), self.st.ranks.rank(band.into()));
-        if eligible >> rank & 1 == 1 {
-            self.st.policy.record(eligible, rank);
-        }
-        self.word = self.word.add_free(-1);
-        if flow != NONE {
-            self.st.caps.take_beyond(flow, cost);
-        }
-    }
-
     /// Takes a slot, the caps and the charge, and settles the band policy.
     #[inline(always)]
     fn take_slot(&mut self, band: u8, flow: u32, cost: u32) {
-        let eligible = self.prepare_policy();
+        let eligible = self.begin_decision();
         self.st.policy.record(eligible, self.st.ranks.rank(band.into()));
         self.charge(flow, cost);
     }
@@ -320,6 +314,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     #[inline(always)]
     fn charge(&mut self, flow: u32, cost: u32) {
         self.word = self.word.add_free(-1);
+        self.st.gates.count_dispatch();
         if flow != NONE {
             self.st.caps.take(flow, cost);
         }
@@ -327,7 +322,14 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// While somebody waits the mode follows the highest value of the turn.
     #[inline(always)]
-    fn prepare_policy(&mut self) -> u64 {
+    pub(super) fn prepare_policy(&mut self) -> u64 {
+        self.refresh_gates();
+        self.begin_decision()
+    }
+
+    /// The same where the gates were asked for this decision already.
+    #[inline(always)]
+    pub(super) fn begin_decision(&mut self) -> u64 {
         let running = self.running();
         self.peak = self.peak.max(running);
         let level = if self.st.queues.waiting() > 0 { self.peak } else { running };

@@ -1,4 +1,4 @@
-//! In which order each band of a pool is served, and how that changes while the pool runs.
+//! In which order each band of a pool is served: fixed when the band is made, which may be while the pool runs.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -61,10 +61,6 @@ pub struct NewOrders {
     room: Option<Box<Ranking>>,
 }
 
-/// The orders of this priority cannot change while requests of it wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StillWaits(pub i32);
-
 impl NewOrders {
     /// Those of these settings, for queues of `max_waiting` requests. Allocates.
     pub fn new(settings: &PoolSettings, max_waiting: u32) -> Self {
@@ -84,27 +80,8 @@ impl NewOrders {
         Self { wanted, room: is_ranked.then(|| Ranking::new(max_waiting, is_keyed)) }
     }
 
-    /// Whether they can come into force.
-    ///
-    /// # Errors
-    ///
-    /// [`StillWaits`].
-    pub(super) fn check(
-        &self,
-        orders: &BandOrders,
-        table: &BandTable,
-        queues: &BandQueues,
-    ) -> Result<(), StillWaits> {
-        let stuck = self.wanted.iter().find(|it| {
-            table.index_of(it.priority).is_some_and(|index| {
-                orders.named[usize::from(index)] != it.named && queues.waiting_in(index.into()) != 0
-            })
-        });
-        stuck.map_or(Ok(()), |it| Err(StillWaits(it.priority)))
-    }
-
-    /// Puts them in force; every band has its index and passed the [check](Self::check). Afterwards `self` holds
-    /// those before, to be freed after the unlock.
+    /// Puts those of new bands in force; every band has its index, and an old one keeps the orders it was made with.
+    /// Afterwards `self` holds what is not needed, to be freed after the unlock.
     pub(super) fn swap(
         &mut self,
         orders: &mut BandOrders,

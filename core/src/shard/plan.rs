@@ -4,9 +4,11 @@ use alloc::boxed::Box;
 
 use super::Shard;
 use super::bands::{Priorities, TooManyBands};
-use super::orders::{NewOrders, StillWaits};
+use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
+use super::view::SlabView;
 use crate::admit::gates::BandGates;
+use crate::config::flows::NewSpec;
 use crate::error::Reason;
 use crate::select::band::BandPolicy;
 use crate::types::settings::{PoolMode, PoolSettings};
@@ -28,14 +30,6 @@ pub enum Refused {
     Pool(Reason),
     /// More different priorities than the pool has room for.
     TooManyBands,
-    /// The fairness or order of this priority was to change while requests of it wait.
-    StillWaits(i32),
-}
-
-impl From<StillWaits> for Refused {
-    fn from(StillWaits(priority): StillWaits) -> Self {
-        Self::StillWaits(priority)
-    }
 }
 
 impl From<TooManyBands> for Refused {
@@ -64,9 +58,8 @@ impl Plan {
     }
 
     /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
-    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), Refused> {
+    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), TooManyBands> {
         let PoolState { ranks, queues, orders, .. } = st;
-        self.orders.check(orders, pool.table(), queues)?;
         let waits = |band| queues.waiting_in(band) != 0;
         let standing = ranks.set(pool.table(), &self.priorities, pool.most_bands(), waits)?;
         self.orders.swap(orders, pool.table(), queues);
@@ -76,8 +69,7 @@ impl Plan {
             *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
             policy.set_bands(&standing);
         }
-        self.gates.resize(st.slots);
-        self.gates.set_gauge(pool.gauge());
+        self.gates.inherit(&st.gates);
         self.policy.inherit(&st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
         core::mem::swap(&mut self.policy, &mut st.policy);
@@ -88,7 +80,32 @@ impl Plan {
     }
 }
 
+/// Rows changed in one hold of LOCK.
+const ROWS_PER_HOLD: usize = 256;
+
 impl Shard {
+    /// Gives flows and their tenants other caps and weights, a bounded number per hold of LOCK.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Poisoned`].
+    pub(crate) fn change_rows(&self, pool: &PoolCore, rows: &[NewSpec]) -> Result<(), Reason> {
+        for some in rows.chunks(ROWS_PER_HOLD) {
+            self.reconfigure(pool, |st| {
+                for NewSpec { handle, flow, tenant } in some {
+                    // It may have been forgotten since: then there is nothing to change.
+                    if st.caps.is_stale(handle.index, handle.generation) {
+                        continue;
+                    }
+                    let (own, its) = ((flow.cap, flow.weight), (tenant.cap, tenant.weight));
+                    let freed = st.caps.change(handle.index, own, its);
+                    st.unpark(SlabView::new(self), handle.index, freed);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Puts a plan in place; the decision that follows in the same hold obeys it. Waits for LOCK.
     ///
     /// # Errors

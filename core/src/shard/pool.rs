@@ -119,10 +119,17 @@ pub struct PoolState {
     pub is_general: bool,
     /// Decides and counts, but admits everything at once.
     pub observes: bool,
+    /// Reading of the detector the holdback names; absent: nothing read.
+    pub detector: Option<f64>,
+    /// When ceilings may have moved by themselves and somebody waits for that; `u64::MAX`: never.
+    pub look_again_ns: u64,
     /// Who runs, where that is kept.
     pub tracking: Tracking,
     /// The last refusals, and what observing would have done.
     pub refusals: Refusals,
+    /// Nothing of the above asks for more than a call's own command: no chain, not shut, no `peak` left over,
+    /// no engine ceiling. Settled by every general hold.
+    pub is_calm: bool,
     /// Counters.
     pub stats: PoolStats,
 }
@@ -181,7 +188,10 @@ impl PoolCore {
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
         let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
         let gate = PoolGate::new(units);
-        let is_general = settings.is_tracked() || settings.mode == PoolMode::Observe;
+        let is_general = settings.is_tracked()
+            || settings.mode == PoolMode::Observe
+            || gates.is_dynamic()
+            || gates.counts_dispatches();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
             gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
@@ -224,8 +234,11 @@ impl PoolCore {
                 peak: 0,
                 is_general,
                 observes: settings.mode == PoolMode::Observe,
+                detector: None,
+                look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 refusals: Refusals::new(),
+                is_calm: !is_general,
                 stats: PoolStats::NONE,
             }),
             table,
@@ -238,6 +251,12 @@ impl PoolCore {
     pub(crate) fn limit_free_cache(&mut self, limit: usize) {
         // SAFETY: `&mut self`: nobody else has the pool.
         unsafe { self.with_state(|st| st.free.set_limit(limit)) };
+    }
+
+    /// The pool's slots stand under an engine ceiling. Before the pool is shared.
+    pub(crate) fn expect_ceiling(&mut self) {
+        // SAFETY: as above.
+        unsafe { self.with_state(|st| st.is_calm = false) };
     }
 
     /// Index in the shard.
@@ -353,7 +372,8 @@ impl PoolCore {
     }
 
     /// Whether the pool holds no command at all, a claimed cell that is not stamped included, and nothing
-    /// urgent. Holder of LOCK only.
+    /// urgent. Exact for the holder of LOCK; after an unlock and its fence a `true` still means that there is
+    /// no mail, since who left a command claimed its cell before the fence of his own.
     #[inline(always)]
     pub(crate) fn is_mail_empty(&self) -> bool {
         self.ring.is_drained() && self.urgent.is_empty()

@@ -145,18 +145,21 @@ impl Shard {
     #[inline(always)]
     fn queue_held(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Option<Answer> {
         let (idx, generation, word, deadline) = guarded(self, pool, word, |st| {
-            if self.ceiling.is_some() {
+            // Under an engine ceiling nothing is calm: a unit may be missing only.
+            if !st.is_calm {
                 return None;
             }
             let now_ns = st.quiet_at(self, pool)?;
-            let open = &mut st.open_queues[QueueName::slot(sub.queue)];
-            let has_place = sub.queue == NONE || (open.name == sub.queue && open.places != 0);
-            let is_accepted = st.caps.accepts(sub.flow, sub.flow_generation);
-            if !has_place || sub.timeout_ns == 0 || !is_accepted {
+            if sub.timeout_ns == 0 || !st.caps.accepts(sub.flow, sub.flow_generation) {
+                return None;
+            }
+            if sub.queue != NONE && !self.has_place(pool, st, sub.queue) {
                 return None;
             }
             let idx = self.slab.take_raw(&mut st.free)?;
-            open.places -= u32::from(sub.queue != NONE);
+            if sub.queue != NONE {
+                st.open_queues[QueueName::slot(sub.queue)].places -= 1;
+            }
             let now = Now::known(&self.clock, now_ns);
             // SAFETY: the index was just taken: this holder owns the entry.
             let deadline_ns = unsafe { self.slab.with_body(idx, |body| sub.write(body, &now)) };
@@ -167,11 +170,24 @@ impl Shard {
             let view = SlabView::new(self);
             let about = || sub.view(deadline_ns, &now);
             st.enqueue(view, idx, u32::from(sub.band), sub.flow, deadline_ns, about);
-            let deadline = st.publish_deadline(pool);
+            let deadline = st.publish_after(pool, deadline_ns);
             Some((idx, generation, st.word_after(word, false), deadline))
         })?;
         self.unlock_quick(pool, word, deadline);
         Some(Answer::Queued { idx, generation })
+    }
+
+    /// Whether there is a place for the outcome in a completion queue: reserved ahead, or now.
+    #[inline(always)]
+    fn has_place(&self, pool: &PoolCore, st: &mut PoolState, name: u32) -> bool {
+        let open = &mut st.open_queues[QueueName::slot(name)];
+        if open.name != name {
+            return false;
+        }
+        if open.places == 0 {
+            open.places = self.reserve_places(pool, name);
+        }
+        open.places != 0
     }
 
     /// A release with LOCK taken as `word`.
@@ -184,49 +200,45 @@ impl Shard {
         charged: u32,
         actual: u32,
     ) {
-        let found = guarded(self, pool, word, |st| {
+        let is_alone = guarded(self, pool, word, |st| {
             // Under a ceiling: another pool asks, and gets the slot's unit.
-            if st.queues.waiting() == 0 && word.has(PoolWord::BLOCKED) {
-                return None;
+            if st.queues.waiting() != 0 || word.has(PoolWord::BLOCKED) {
+                return false;
             }
-            let now_ns = st.quiet_at(self, pool)?;
-            let alone = st.queues.waiting() == 0;
-            if alone {
-                st.caps.give(flow, 1);
-                if charged != actual {
-                    st.caps.settle(flow, charged, actual);
-                }
+            if st.quiet_at(self, pool).is_none() {
+                return false;
             }
-            Some((alone, now_ns))
+            st.caps.give(flow, 1);
+            if charged != actual {
+                st.caps.settle(flow, charged, actual);
+            }
+            true
         });
-        match found {
-            Some((true, _)) => {
-                self.unlock_quick(pool, word.add_free(1).without_lock(), None);
-            }
-            Some((false, now_ns)) => self.hand_on(pool, word, flow, charged, actual, now_ns),
-            None => self.turn_release(pool, word, flow, charged, actual),
+        if is_alone {
+            self.unlock_quick(pool, word.add_free(1).without_lock(), None);
+        } else {
+            self.hand_on(pool, word, flow, charged, actual);
         }
     }
 
     /// A release while somebody waits: one decision follows.
-    #[inline(always)]
-    fn hand_on(
-        &self,
-        pool: &PoolCore,
-        word: PoolWord,
-        flow: u32,
-        charged: u32,
-        actual: u32,
-        now_ns: u64,
-    ) {
+    #[inline(never)]
+    fn hand_on(&self, pool: &PoolCore, word: PoolWord, flow: u32, charged: u32, actual: u32) {
         let handed = guarded(self, pool, word, |st| {
+            if st.queues.waiting() == 0 {
+                return None;
+            }
+            let now_ns = st.quiet_at(self, pool)?;
             let peak = st.running(word);
             st.give_back(SlabView::new(self), flow, 1);
             if charged != actual {
                 st.caps.settle(flow, charged, actual);
             }
-            self.hand_one(pool, st, word.add_free(1), peak, now_ns)
+            Some(self.hand_one(pool, st, word.add_free(1), peak, now_ns))
         });
+        let Some(handed) = handed else {
+            return self.turn_release(pool, word, flow, charged, actual);
+        };
         if handed.more {
             self.turn_rest(pool, handed.word);
         } else {
@@ -325,7 +337,7 @@ impl Shard {
         if let Some(deadline_ns) = deadline {
             self.sleeper.deadline_moved(deadline_ns);
         }
-        if !planted!("l1-look") && pool.has_mail() {
+        if !planted!("l1-look") && !pool.is_mail_empty() {
             self.turn_mail(pool);
         }
     }
@@ -334,6 +346,10 @@ impl Shard {
     #[cold]
     #[inline(never)]
     fn turn_mail(&self, pool: &PoolCore) {
+        // A cell that is claimed and not stamped is not mail: who claimed it tries for LOCK itself.
+        if !pool.has_mail() {
+            return;
+        }
         let now = Now::lazy(&self.clock);
         let mut session = Session::new(&now, TURN_BUDGET);
         self.turn_again(pool, &mut session, false);

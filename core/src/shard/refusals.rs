@@ -113,6 +113,19 @@ impl Hold<'_, '_> {
         self.granted_directly(sub)
     }
 
+    /// The same whatever slots and caps say: for pools that only observe.
+    pub(super) fn take_beyond(&mut self, band: u8, flow: u32, cost: u32) {
+        let (eligible, rank) = (self.begin_decision(), self.st.ranks.rank(band.into()));
+        if eligible >> rank & 1 == 1 {
+            self.st.policy.record(eligible, rank);
+        }
+        self.word = self.word.add_free(-1);
+        self.st.gates.count_dispatch();
+        if flow != NONE {
+            self.st.caps.take_beyond(flow, cost);
+        }
+    }
+
     /// An observing pool lets everybody who waits run. `Some`: the budget ended first.
     #[cold]
     pub(super) fn grant_all(&mut self) -> Option<super::rules::Stop> {
@@ -122,6 +135,7 @@ impl Hold<'_, '_> {
             }
             let Some((idx, body)) = self.pop_waiter() else { break };
             self.word = self.word.add_free(-1);
+            self.st.gates.count_dispatch();
             if body.flow != NONE {
                 self.st.caps.take_beyond(body.flow, body.cost);
             }

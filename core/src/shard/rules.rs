@@ -30,8 +30,8 @@ pub(super) enum Stop {
 
 impl PoolState {
     /// Whether something is on that the fast path and the quick turn do not know.
-    pub(super) const fn needs_general_turns(&self) -> bool {
-        self.tracking.on || self.observes || !self.ranks.is_plain()
+    pub(super) fn needs_general_turns(&self) -> bool {
+        self.tracking.on || self.observes || !self.ranks.is_plain() || self.gates_need_more()
     }
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
@@ -58,17 +58,26 @@ impl PoolState {
     /// the time, 0 if nobody needed it.
     #[inline(always)]
     pub(super) fn quiet_at(&self, shard: &Shard, pool: &PoolCore) -> Option<u64> {
-        if self.is_general || !self.chain.is_empty() || !pool.is_mail_empty() {
-            return None;
-        }
-        if self.queues.waiting() == 0 {
-            return Some(0);
-        }
-        // Under an engine ceiling a pool where somebody waits may have to ask for units.
-        if self.shut || self.peak != 0 || shard.ceiling.is_some() {
+        if !pool.is_mail_empty() || (!self.is_calm && !self.has_nobody()) {
             return None;
         }
         if self.wheel.is_empty() { Some(0) } else { self.not_due_at(&shard.clock) }
+    }
+
+    /// Settles [`is_calm`](Self::is_calm). Under an engine ceiling a pool where somebody waits may have to ask
+    /// for units.
+    pub(super) fn settle_calm(&mut self, shard: &Shard) {
+        self.is_calm = self.chain.is_empty()
+            && !self.shut
+            && self.peak == 0
+            && shard.ceiling.is_none()
+            && !self.is_general;
+    }
+
+    /// Without waiters only a chain is work, whatever else there is, but for what quick turns do not know.
+    #[inline(never)]
+    fn has_nobody(&self) -> bool {
+        !self.is_general && self.chain.is_empty() && self.queues.waiting() == 0
     }
 
     /// Before the deadline published nothing can fire, so the wheel need not be asked.
@@ -219,7 +228,7 @@ impl PoolState {
     }
 
     #[inline(never)]
-    fn unpark(&mut self, view: SlabView<'_>, flow: u32, freed: Freed) {
+    pub(super) fn unpark(&mut self, view: SlabView<'_>, flow: u32, freed: Freed) {
         if planted!("b1") {
             return;
         }
@@ -283,15 +292,22 @@ impl PoolState {
     /// Publishes the earliest deadline; `Some`: it moved forward, so a sleeper may have to be told.
     #[inline(always)]
     pub(super) fn publish_deadline(&mut self, pool: &PoolCore) -> Option<u64> {
-        if self.wheel.is_empty() && self.published_ns == u64::MAX {
+        let idle = self.wheel.is_empty() && self.look_again_ns == u64::MAX;
+        if idle && self.published_ns == u64::MAX {
             return None;
         }
         self.publish_changed_deadline(pool)
     }
 
+    /// The same after a request with this deadline came or went: without one nothing has changed.
+    #[inline(always)]
+    pub(super) fn publish_after(&mut self, pool: &PoolCore, deadline_ns: u64) -> Option<u64> {
+        if deadline_ns == u64::MAX { None } else { self.publish_changed_deadline(pool) }
+    }
+
     #[inline(never)]
     fn publish_changed_deadline(&mut self, pool: &PoolCore) -> Option<u64> {
-        let deadline = self.wheel.next_deadline().unwrap_or(u64::MAX);
+        let deadline = self.wheel.next_deadline().unwrap_or(u64::MAX).min(self.look_again_ns);
         let before = core::mem::replace(&mut self.published_ns, deadline);
         if before != deadline {
             pool.publish_deadline(deadline);

@@ -8,7 +8,7 @@ use super::hold::{Answer, Hold, Submission};
 use super::view::SlabView;
 use crate::queue::Links;
 use crate::slab::{Link, Phase, State};
-use crate::types::NONE;
+use crate::types::{MAX_BANDS, NONE};
 
 /// Who runs in one pool, oldest grant first: a list through the links that a request needs no more once it
 /// left its band. Plain memory under LOCK.
@@ -22,6 +22,10 @@ pub struct Tracking {
     tail: u32,
     /// Tracked requests that run.
     pub running: u32,
+    /// Their cost, as estimated.
+    pub tokens: u64,
+    /// Of them, by band index.
+    in_band: [u32; MAX_BANDS],
     /// Granted without an entry, because the slab was full: not in the list, never taken back.
     pub untracked: u64,
     /// Slots taken back from permits that nobody released in time.
@@ -31,7 +35,17 @@ pub struct Tracking {
 impl Tracking {
     /// Nobody runs yet.
     pub const fn new(on: bool, max_hold_ns: u64) -> Self {
-        Self { on, max_hold_ns, head: NONE, tail: NONE, running: 0, untracked: 0, reaped: 0 }
+        Self {
+            on,
+            max_hold_ns,
+            head: NONE,
+            tail: NONE,
+            running: 0,
+            tokens: 0,
+            in_band: [0; MAX_BANDS],
+            untracked: 0,
+            reaped: 0,
+        }
     }
 
     /// The one that runs longest; [`NONE`]: nobody.
@@ -39,7 +53,12 @@ impl Tracking {
         self.head
     }
 
-    fn append(&mut self, links: &impl Links, idx: u32) {
+    /// Whether a tracked request of the band runs.
+    pub(super) const fn runs_in(&self, band: u32) -> bool {
+        self.in_band[band as usize % MAX_BANDS] != 0
+    }
+
+    fn append(&mut self, links: &impl Links, idx: u32, band: u8, cost: u32) {
         let mut link = Link::IDLE;
         link.prev = self.tail;
         links.write(idx, link);
@@ -50,9 +69,11 @@ impl Tracking {
         }
         self.tail = idx;
         self.running += 1;
+        self.tokens += u64::from(cost);
+        self.in_band[usize::from(band) % MAX_BANDS] += 1;
     }
 
-    fn remove(&mut self, links: &impl Links, idx: u32) {
+    fn remove(&mut self, links: &impl Links, idx: u32, band: u8, cost: u32) {
         let Link { next, prev, .. } = links.read(idx);
         if prev == NONE {
             self.head = next;
@@ -66,6 +87,8 @@ impl Tracking {
         }
         links.write(idx, Link::IDLE);
         self.running -= 1;
+        self.tokens -= u64::from(cost);
+        self.in_band[usize::from(band) % MAX_BANDS] -= 1;
     }
 }
 
@@ -90,13 +113,14 @@ impl Hold<'_, '_> {
     pub(super) fn track(&mut self, idx: u32, generation: u32, phase: Phase) {
         let now_ns = self.session.now.ns();
         // SAFETY: out of its band and not told yet: the holder owns the entry.
-        unsafe {
+        let (band, cost) = unsafe {
             self.shard.slab().with_body(idx, |body| {
                 body.since_ns = now_ns;
                 body.deadline_ns = u64::MAX;
-            });
-        }
-        self.st.tracking.append(&SlabView::new(self.shard), idx);
+                (body.band, body.cost)
+            })
+        };
+        self.st.tracking.append(&SlabView::new(self.shard), idx, band, cost);
         self.arm(idx, now_ns);
         self.shard.slab().set_state(idx, State::new(generation, phase));
     }
@@ -137,10 +161,10 @@ impl Hold<'_, '_> {
     }
 
     fn untrack(&mut self, idx: u32, actual: Option<u32>) {
-        self.st.tracking.remove(&SlabView::new(self.shard), idx);
         // SAFETY: a tracked entry belongs to the holder of its pool's LOCK until its permit's end.
-        let (flow, cost) =
-            unsafe { self.shard.slab().with_body(idx, |body| (body.flow, body.cost)) };
+        let (flow, cost, band) =
+            unsafe { self.shard.slab().with_body(idx, |body| (body.flow, body.cost, body.band)) };
+        self.st.tracking.remove(&SlabView::new(self.shard), idx, band, cost);
         if let Some(actual) = actual
             && actual != cost
         {

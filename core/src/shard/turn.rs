@@ -152,6 +152,7 @@ impl Shard {
                 if let Some(ceiling) = self.ceiling.as_deref() {
                     hold.settle_ceiling(ceiling);
                 }
+                hold.settle_look_again();
                 let deadline = hold.st.publish_deadline(pool);
                 let (word, left) = hold.finish();
                 (answer, word, left, deadline)

@@ -1,10 +1,8 @@
-//! Free slab indices at hand.
+//! Free slab indices that a pool keeps at hand.
+#![forbid(unsafe_code)]
 
+use super::CACHE;
 use crate::types::NONE;
-
-/// Indices a pool keeps at hand under LOCK; refilled and spilt in halves. Two in the loom models, whose
-/// slabs are tiny.
-pub const CACHE: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Free indices a pool keeps in plain memory, so that the path needs neither the shared list nor a
 /// thread-local. A stack; a plain array, so that a push or a pop is two stores.
@@ -25,7 +23,7 @@ impl FreeCache {
 
     /// Takes the index last given back.
     #[inline(always)]
-    pub(super) const fn pop(&mut self) -> Option<u32> {
+    pub(super) fn pop(&mut self) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
@@ -35,7 +33,7 @@ impl FreeCache {
 
     /// The caller saw that it is not full.
     #[inline(always)]
-    pub(super) const fn push(&mut self, idx: u32) {
+    pub(super) fn push(&mut self, idx: u32) {
         debug_assert!((self.len as usize) < CACHE, "spilt before it is full");
         self.indices[self.len as usize % CACHE] = idx;
         self.len += 1;

@@ -50,6 +50,13 @@ impl<T: Copy> Chunked<T> {
         &mut self.chunks[(row / CHUNK_ROWS) as usize][offset]
     }
 
+    /// All cells of a row that exists, to change.
+    #[inline(always)]
+    pub fn row_mut(&mut self, row: u32) -> &mut [T] {
+        let offset = self.offset(row, 0);
+        &mut self.chunks[(row / CHUNK_ROWS) as usize][offset..offset + self.width]
+    }
+
     #[inline(always)]
     fn offset(&self, row: u32, column: u32) -> usize {
         (row % CHUNK_ROWS) as usize * self.width + column as usize

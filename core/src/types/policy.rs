@@ -2,6 +2,10 @@
 
 use alloc::vec::Vec;
 
+pub use super::holdback::{
+    ActiveBands, Adaptive, Curve, Holdback, HoldbackDomain, Pressed, Rest, Shape, Signal,
+};
+
 /// A share in 1/10,000: how ratios are kept, so that no float decides who is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ratio(pub u32);
@@ -95,16 +99,6 @@ pub struct Reading {
     pub stays_active: bool,
 }
 
-/// The scale a linear holdback is spread over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HoldbackDomain {
-    /// Evenly by position.
-    #[default]
-    Rank,
-    /// By priority value.
-    Value,
-}
-
 /// Which flow of a band is next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fairness {
@@ -125,28 +119,4 @@ pub enum Order {
     Edf,
     /// The nearest time its first token was promised for.
     SloDeadline,
-}
-
-/// Where the ceilings of the bands come from. A ceiling is a saturation in 0..=1.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Holdback {
-    /// Every ceiling is 1.0.
-    #[default]
-    None,
-    /// A straight line from the lowest band's `min` to the top band's `max`.
-    Linear {
-        /// Scale of the line.
-        domain: HoldbackDomain,
-        /// Ceiling of the lowest band, 0 <= min < max.
-        min: f64,
-        /// Ceiling of the top band, at most 1.
-        max: f64,
-    },
-    /// Listed per priority; others take the default, else the nearest listed at or below, else the lowest.
-    Explicit {
-        /// Ceiling of each listed priority.
-        ceilings: Vec<(i32, f64)>,
-        /// Ceiling of a priority that is not listed.
-        default: Option<f64>,
-    },
 }

@@ -189,8 +189,8 @@ impl PoolSettings {
     }
 
     /// Whether the pool keeps track of who runs.
-    pub const fn is_tracked(&self) -> bool {
-        self.holders || self.max_hold.is_some()
+    pub fn is_tracked(&self) -> bool {
+        self.holders || self.max_hold.is_some() || self.holdback.looks_at_busy_bands()
     }
 
     /// [`max_hold`](Self::max_hold) in nanoseconds; `u64::MAX`: never.

@@ -122,6 +122,11 @@ impl Faults {
         self.list.len() >= MAX_FAULTS
     }
 
+    /// Whether there is none yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     pub(crate) fn warn(&mut self, path: &str, at: &At, message: impl Into<String>) {
         let warning = Warning {
             origin: self.origin(at),

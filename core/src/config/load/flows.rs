@@ -18,8 +18,7 @@ pub(crate) const FAIRNESS_OF_BAND: Key = Key::new(
     FAIRNESS,
     "Which flow is next: `global-strict` (one order over all) or `round-robin` (one request each).",
 )
-.default("that of the pool")
-.live();
+.default("that of the pool");
 
 /// `order` of a band.
 pub(crate) const ORDER_OF_BAND: Key = Key::new(
@@ -27,14 +26,12 @@ pub(crate) const ORDER_OF_BAND: Key = Key::new(
     Kind::Policy(Role::Ordering),
     "Which request of a flow is next: `fcfs`, `edf` (deadline) or `slo-deadline` (promised first token).",
 )
-.default("`fcfs`")
-.live();
+.default("`fcfs`");
 
 /// `fairness` of a pool.
 pub(crate) const FAIRNESS_OF_POOL: Key =
     Key::new("fairness", FAIRNESS, "Fairness of its bands that name none.")
-        .default("`global-strict`")
-        .live();
+        .default("`global-strict`");
 
 /// `flowIdle` of a pool.
 pub(crate) const FLOW_IDLE: Key = Key::new(
@@ -49,8 +46,7 @@ pub(crate) const FLOW_IDLE: Key = Key::new(
 /// `fairnessPolicyRef` of the seeds' bands.
 pub(crate) const FAIRNESS_REF: Key =
     Key::new("fairnessPolicyRef", Kind::Reference(Role::Fairness), "Which flow is next.")
-        .default("`global-strict-fairness-policy`")
-        .live();
+        .default("`global-strict-fairness-policy`");
 
 /// `orderingPolicyRef` of the seeds' bands.
 pub(crate) const ORDERING_REF: Key = Key::new(
@@ -58,8 +54,7 @@ pub(crate) const ORDERING_REF: Key = Key::new(
     Kind::Reference(Role::Ordering),
     "Which request of a flow is next.",
 )
-.default("`fcfs-ordering-policy`")
-.live();
+.default("`fcfs-ordering-policy`");
 
 /// The keys of a band under which they stand.
 #[derive(Clone, Copy, Debug)]

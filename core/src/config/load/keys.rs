@@ -6,6 +6,10 @@ use crate::types::settings::PoolSettings;
 use super::flows;
 use super::plugins::Role;
 
+mod ceilings;
+
+pub(crate) use ceilings::{HOLDBACK, STATIC_LIMIT};
+
 /// How an integer may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -418,59 +422,4 @@ pub(crate) static CROSS_BAND: &[Key] = &[
     .unit("dispatches")
     .default("the sum of the weights")
     .live(),
-];
-
-/// Parameters of `priority-holdback-policy`.
-pub(crate) static HOLDBACK: &[Key] = &[
-    Key::new("shape", Kind::Choice { now: &["linear"], later: &["sigmoid"] }, "Shape of the curve.")
-        .default("linear")
-        .live(),
-    Key::new("domain", choice(&["rank", "value", "explicit"]), "Scale of the curve, or a list.")
-        .default("rank")
-        .live(),
-    Key::new(
-        "strategy",
-        Kind::Choice {
-            now: &["static", "stepwise-spread", "linear-proportional"],
-            later: &["sigmoid-smoothed"],
-        },
-        "Other spelling: `static` = domain explicit, `stepwise-spread` = rank, `linear-proportional` = value.",
-    )
-    .live(),
-    Key::new(
-        "minCeiling",
-        Kind::Float(BELOW_ONE),
-        "Ceiling of the lowest band, below `maxCeiling`; required unless the domain is explicit.",
-    )
-    .unit("saturation")
-    .live(),
-    Key::new("maxCeiling", Kind::Float(ABOVE_ZERO), "Ceiling of the top band.")
-        .unit("saturation")
-        .default("1.0")
-        .live(),
-    Key::new(
-        "ceilings",
-        Kind::ByPriority(UNIT),
-        "`explicit` only: ceiling of each priority; must not rise as the priority falls.",
-    )
-    .unit("saturation")
-    .live(),
-    Key::new(
-        "defaultStaticCeiling",
-        Kind::Float(UNIT),
-        "`explicit` only: ceiling of a band that is not listed.",
-    )
-    .unit("saturation")
-    .default("that of the nearest listed priority below, else the lowest listed")
-    .live(),
-    Key::new(
-        "activeBands",
-        Kind::Choice { now: &["provisioned"], later: &["busy"] },
-        "The bands the curve is spread over.",
-    )
-    .default("provisioned")
-    .live(),
-    Key::later("sigmoidSteepness"),
-    Key::later("sigmoidMidpoint"),
-    Key::later("sigmoidDomain"),
 ];

@@ -9,6 +9,7 @@ mod engine;
 mod env;
 mod fault;
 mod flows;
+mod holdback;
 mod keys;
 mod node;
 mod plugins;

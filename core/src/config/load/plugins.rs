@@ -1,10 +1,11 @@
 //! Policies by name: the plugin types there are, the `plugins:` list, and the references into it.
 
-use crate::types::policy::{BandSelection, Fairness, Holdback, Order};
+use crate::types::policy::{Adaptive, BandSelection, Fairness, Holdback, Order, Signal};
 
 use super::check::nearest;
 use super::fault::Faults;
-use super::keys::{CROSS_BAND, HOLDBACK, Key};
+use super::holdback::{holdback, static_limit};
+use super::keys::{CROSS_BAND, HOLDBACK, Key, STATIC_LIMIT};
 use super::node::{At, Node, Value};
 use super::policies;
 use super::read::View;
@@ -78,14 +79,16 @@ const ROUND_ROBIN: &str = "round-robin-fairness-policy";
 const FCFS: &str = "fcfs-ordering-policy";
 const EDF: &str = "edf-ordering-policy";
 const SLO_DEADLINE: &str = "slo-deadline-ordering-policy";
+const STATIC: &str = "static-usage-limit-policy";
+const SOFT_REFLECTIVE: &str = "soft-reflective-ceiling-policy";
 
 /// Every plugin type there is.
 pub(crate) static TYPES: &[PluginType] = &[
     PluginType { name: STRICT, role: Role::BandSelection, status: Status::Now(&[]) },
     PluginType { name: WFQ, role: Role::BandSelection, status: Status::Now(CROSS_BAND) },
     PluginType { name: PRIORITY_HOLDBACK, role: Role::UsageLimit, status: Status::Now(HOLDBACK) },
-    later("static-usage-limit-policy", Role::UsageLimit),
-    later("soft-reflective-ceiling-policy", Role::UsageLimit),
+    PluginType { name: STATIC, role: Role::UsageLimit, status: Status::Now(STATIC_LIMIT) },
+    PluginType { name: SOFT_REFLECTIVE, role: Role::UsageLimit, status: Status::Now(&[]) },
     now(GLOBAL_STRICT, Role::Fairness),
     now(ROUND_ROBIN, Role::Fairness),
     later("program-aware-fairness", Role::Fairness),
@@ -139,7 +142,9 @@ impl Policy {
         match kind.name {
             STRICT => Some(Self::Selection(BandSelection::Strict)),
             WFQ => policies::wfq(parameters, faults).map(BandSelection::Wfq).map(Self::Selection),
-            PRIORITY_HOLDBACK => policies::holdback(parameters, faults).map(Self::Holdback),
+            PRIORITY_HOLDBACK => holdback(parameters, faults).map(Self::Holdback),
+            STATIC => static_limit(parameters).map(Self::Holdback),
+            SOFT_REFLECTIVE => Some(Self::Holdback(Holdback::SoftReflective)),
             GLOBAL_STRICT => Some(Self::Fairness(Fairness::GlobalStrict)),
             ROUND_ROBIN => Some(Self::Fairness(Fairness::RoundRobin)),
             FCFS => Some(Self::Order(Order::Fcfs)),
@@ -181,7 +186,38 @@ impl Registry {
                 registry.plugins.push(Plugin { name, kind, policy });
             }
         }
+        // A signal may name a detector that is listed further down.
+        for view in root.list("plugins") {
+            let name = view.text("name").or_else(|| view.text("type"));
+            if let Some(plugin) = registry.plugins.iter().find(|p| Some(&p.name) == name.as_ref()) {
+                registry.check_signal(plugin.policy.as_ref(), &view, faults);
+            }
+        }
         registry
+    }
+
+    /// Notes a signal of an adaptive holdback that is neither a word nor a detector.
+    fn check_signal(&self, policy: Option<&Policy>, view: &View<'_>, faults: &mut Faults) {
+        let Some(Policy::Holdback(Holdback::Adaptive(Adaptive {
+            signal: Signal::Detector(name),
+            ..
+        }))) = policy
+        else {
+            return;
+        };
+        let is_detector = |kind: &&PluginType| kind.role == Role::Saturation;
+        let listed = self.plugins.iter().filter(|p| p.kind.as_ref().is_some_and(is_detector));
+        let mut names = vec!["saturation", "queueDepth"];
+        names.extend(listed.map(|p| p.name.as_str()));
+        names.extend(available().filter(is_detector).map(|kind| kind.name));
+        if names.contains(&name.as_str()) {
+            return;
+        }
+        let adaptive = view.below("parameters", HOLDBACK).object("adaptive");
+        let message =
+            format!("no signal is named {}; there are {}", quoted(name), names.join(", "));
+        let near = nearest(name, names.iter().copied());
+        faults.suggest(&adaptive.path_of("signal"), adaptive.at_of("signal"), message, near);
     }
 
     /// The policy that a reference of the `flowControl:` spelling names.
@@ -214,7 +250,9 @@ impl Registry {
             );
             return None;
         }
-        parameters(&inline, kind, faults)
+        let policy = parameters(&inline, kind, faults);
+        self.check_signal(policy.as_ref(), &inline, faults);
+        policy
     }
 
     fn resolve(
@@ -244,12 +282,13 @@ impl Registry {
         }
         match kind.status {
             Status::Later => faults.add(path, at, not_yet(name)),
-            Status::Now(keys) if keys.is_empty() => {
-                return Policy::read(kind, &View::new(path, None, keys, at), faults);
-            }
-            Status::Now(_) => {
-                let message = format!("`{name}` needs parameters: list it under `plugins`");
-                faults.add(path, at, message);
+            Status::Now(keys) => {
+                let policy = without_parameters(kind, keys);
+                if policy.is_none() {
+                    let message = format!("`{name}` needs parameters: list it under `plugins`");
+                    faults.add(path, at, message);
+                }
+                return policy;
             }
         }
         None
@@ -272,6 +311,13 @@ impl Registry {
             format!("no {noun} is named {}; there are {}", quoted(name), names.join(", "));
         faults.suggest(path, at, message, nearest(name, names.iter().copied()));
     }
+}
+
+/// The policy of a type that may stand without parameters.
+fn without_parameters(kind: &PluginType, keys: &'static [Key]) -> Option<Policy> {
+    let mut missing = Faults::new("");
+    let policy = Policy::read(kind, &View::new("", None, keys, &At::default()), &mut missing);
+    policy.filter(|_| missing.is_empty())
 }
 
 fn parameters(view: &View<'_>, kind: &'static PluginType, faults: &mut Faults) -> Option<Policy> {

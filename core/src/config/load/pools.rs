@@ -8,9 +8,10 @@ use crate::types::settings::{BandSettings, PoolSettings};
 
 use super::fault::Faults;
 use super::flows::{self, Flows};
+use super::holdback::not_rising;
 use super::node::At;
 use super::plugins::{Policy, Registry};
-use super::policies::{named_by, not_rising};
+use super::policies::named_by;
 use super::read::View;
 use super::value::quoted;
 
@@ -68,9 +69,12 @@ fn shared(root: &View<'_>, registry: &Registry, faults: &mut Faults) -> Shared {
         Some(Policy::Holdback(holdback)) => Some(holdback),
         _ => None,
     };
-    if flow.has("usageLimitPolicyPluginRef") {
-        let path = flow.path_of("usageLimitPolicyPluginRef");
-        both(&bands, &path, flow.at_of("usageLimitPolicyPluginRef"), faults);
+    let key = "usageLimitPolicyPluginRef";
+    if flow.has(key) {
+        both(&bands, &flow.path_of(key), flow.at_of(key), faults);
+    }
+    if holdback.as_ref().is_some_and(|holdback| alternate_twice(holdback, &selection)) {
+        faults.add(&flow.path_of(key), flow.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
     Shared { bands, selection, holdback }
 }
@@ -214,6 +218,11 @@ fn pool(
     }
     let holdback = holdback(own, &bands, shared);
     finish(&mut pool, &bands, holdback, &view.path_of("bands"), view.at_of("bands"), faults);
+    // Inherited both, they are reported where they stand.
+    let own = ["holdback", "bandSelection"].into_iter().find(|key| view.has(key));
+    if let Some(key) = own.filter(|_| alternate_twice(&pool.holdback, &pool.selection)) {
+        faults.add(&view.path_of(key), view.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
+    }
     settle_flows(&mut pool, &bands, flows::of_pool(view, registry, faults));
     pool
 }
@@ -226,6 +235,11 @@ fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
         (it.fairness, it.order) =
             flows.map_or((fairness, it.order), |flows| flows.settle(fairness));
     }
+}
+
+/// Both share the pool among the bands by turns of their own: together the turns of one fall into the other's.
+fn alternate_twice(holdback: &Holdback, selection: &BandSelection) -> bool {
+    *holdback == Holdback::SoftReflective && matches!(selection, BandSelection::Wfq(_))
 }
 
 /// The holdback of a pool: the nearest statement wins. Its own policy; ceilings of its bands (`None`); then what
@@ -269,9 +283,7 @@ fn provision(pool: &mut PoolSettings, bands: &[Band], path: &str, at: &At, fault
     for priority in named_by(&pool.selection) {
         all.insert(priority, None);
     }
-    if let Holdback::Explicit { ceilings, .. } = &pool.holdback {
-        all.extend(ceilings.iter().map(|(priority, _)| (*priority, None)));
-    }
+    all.extend(pool.holdback.named().map(|priority| (priority, None)));
     all.extend(bands.iter().map(|band| (band.priority, band.name.clone())));
     if all.len() > MAX_BANDS {
         let message = format!(

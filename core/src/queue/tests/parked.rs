@@ -40,7 +40,8 @@ proptest! {
         for (n, (pick, kind)) in (1_u64..).zip(ops) {
             let before = lanes.steps;
             if kind > 0 || model.is_empty() {
-                let lane = lanes.allocate(Lane::new(0, 0, 0));
+                let lane = lanes.allocate();
+                *lanes.get_mut(lane) = Lane::new(0, 0, 0);
                 // Distinct, in no order: odd multiples are a permutation of 64 bits.
                 lanes.get_mut(lane).seq = (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 root = parked::insert(&mut lanes, root, lane);

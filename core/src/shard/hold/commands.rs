@@ -200,6 +200,7 @@ impl Hold<'_, '_> {
         }
         if bits & Marks::GATE != 0 {
             self.st.gates.set_gauge(self.pool.gauge());
+            self.st.is_general = self.st.needs_general_turns();
             self.publish_reserves();
         }
         if bits & Marks::MAIL != 0 {

@@ -79,6 +79,7 @@ impl Hold<'_, '_> {
             self.finish_entry(idx, &body, Some(Reason::Deadline));
         } else {
             self.word = self.word.add_free(-1);
+            self.st.gates.count_dispatch();
             let view = SlabView::new(self.shard);
             self.st.grant(view, eligible, place, waiter, body.cost, body.deadline_ns);
             self.session.progress.grants += 1;
@@ -187,6 +188,7 @@ impl Hold<'_, '_> {
         let cut_off = !planted!("chain") && !self.st.chain.is_empty();
         let left = (spent && waiting > 0) || cut_off;
         self.st.peak = if left { self.peak } else { 0 };
+        self.st.settle_calm(self.shard);
         let word = self.st.word_after(self.word, spent);
         let is_marked = word.waiters() == 0 && self.ceiling_blocks();
         (if is_marked { word.unlocked(0, true) } else { word }, left)

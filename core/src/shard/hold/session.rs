@@ -2,6 +2,7 @@
 
 use arrayvec::ArrayVec;
 
+use crate::admit::ceiling::policy::warn_faulty;
 use crate::clock::Now;
 use crate::shard::ceiling::Errands;
 use crate::shard::{Progress, Shard};
@@ -41,6 +42,8 @@ pub struct Session<'a> {
     pub progress: Progress,
     /// For the ceiling, after the unlock.
     pub(in crate::shard) errands: Errands,
+    /// A policy of this pool gave ceilings that are none, this often: to be logged after the unlock.
+    pub(in crate::shard) faulty_ceilings: Option<(usize, u64)>,
 }
 
 impl<'a> Session<'a> {
@@ -53,6 +56,7 @@ impl<'a> Session<'a> {
             notices: Notices::default(),
             progress: Progress::default(),
             errands: Errands::default(),
+            faulty_ceilings: None,
         }
     }
 
@@ -66,6 +70,9 @@ impl<'a> Session<'a> {
         }
         if !self.notices.wakers.is_empty() || self.notices.bells != 0 {
             self.deliver_all(shard);
+        }
+        if let Some((pool, count)) = self.faulty_ceilings.take() {
+            warn_faulty(pool, count);
         }
     }
 

@@ -8,12 +8,6 @@ use crate::input::{self, Result};
 use crate::sequence::{self, Cycle, Snapshot, Trace};
 use crate::{ceilings, flows, ranks};
 
-/// Rows of a known topic that need a policy of later work.
-pub(crate) fn is_later(row: &Value) -> bool {
-    let shape = row["input"]["shape"].as_str();
-    matches!(shape, Some("sigmoid" | "sigmoid-smoothed" | "soft-reflective"))
-}
-
 /// What the crate answers for `key`. `expected` tells only which form is asked for (a list, a map, some cycles).
 pub(crate) fn answer(input: &Value, topic: &str, key: &str, expected: &Value) -> Result<Value> {
     match key {
@@ -27,6 +21,7 @@ pub(crate) fn answer(input: &Value, topic: &str, key: &str, expected: &Value) ->
         }
         "weights" | "credits" | "round" | "normalised" | "normalised2dp" | "floors"
         | "leftOver" | "scaled2dp" => weights(input, topic, key),
+        "ceilings" | "tickAfter" if topic == "soft-reflective" => ceilings::reflective(input, key),
         "ceilings" => ceilings::effective(input),
         "error" => ceilings::error(input),
         "picked" => flows::picked(input),

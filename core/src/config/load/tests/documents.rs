@@ -3,11 +3,10 @@
 use core::time::Duration;
 
 use crate::types::policy::{
-    BandSelection, Distribution, Holdback, HoldbackDomain, Ratio, Schedule, WfqParams,
+    BandSelection, Curve, Distribution, Holdback, HoldbackDomain, Ratio, Schedule, Shape, WfqParams,
 };
 use crate::types::settings::{BandSettings, DriverKind, PoolSettings, Settings};
 
-use super::super::Config;
 use super::{good, load};
 
 fn wfq(schedule: Schedule, distribution: Distribution) -> BandSelection {
@@ -31,7 +30,7 @@ fn pool(priorities: &[i32], selection: BandSelection, holdback: Holdback) -> Vec
 }
 
 fn linear(domain: HoldbackDomain) -> Holdback {
-    Holdback::Linear { domain, min: 0.3, max: 1.0 }
+    Holdback::Curve(Curve::linear(domain, 0.3, 1.0))
 }
 
 #[test]
@@ -67,15 +66,12 @@ fn the_strict_document_loads_byte_for_byte() {
 }
 
 #[test]
-fn the_sigmoid_document_is_refused_as_known_but_not_available() {
-    let text = include_str!("../../../../tests/configs/holdback-sigmoid.yaml");
-    let error = Config::load(text, [], "holdback-sigmoid.yaml").unwrap_err();
-    let expected = "\
-holdback-sigmoid.yaml:11: plugins[0].parameters.strategy: `sigmoid-smoothed` is known but not available in this version
-holdback-sigmoid.yaml:14: plugins[0].parameters.sigmoidSteepness: `sigmoidSteepness` is known but not available in this version
-holdback-sigmoid.yaml:15: plugins[0].parameters.sigmoidMidpoint: `sigmoidMidpoint` is known but not available in this version
-holdback-sigmoid.yaml:16: plugins[0].parameters.sigmoidDomain: `sigmoidDomain` is known but not available in this version";
-    assert_eq!(error.to_string(), expected);
+fn the_sigmoid_document_loads_byte_for_byte() {
+    let config = good(include_str!("../../../../tests/configs/holdback-sigmoid.yaml"));
+    let shape = Shape::Sigmoid { steepness: 8.0, midpoint: 0.5 };
+    let linear = Curve::linear(HoldbackDomain::Value, 0.6, 1.0);
+    let pools = pool(&[0], BandSelection::Strict, Holdback::Curve(Curve { shape, ..linear }));
+    assert_eq!(config.settings, Settings { pools, ..Settings::default() });
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn unknown_words_are_refused_with_the_nearest() {
         (
             "plugins: [{type: priority-holdbac-policy}]",
             &[
-                "t.yaml:1: plugins[0].type: no plugin type \"priority-holdbac-policy\"; there are strict-band-selection-policy, cross-band-fairness-policy, priority-holdback-policy, global-strict-fairness-policy, round-robin-fairness-policy, fcfs-ordering-policy, edf-ordering-policy, slo-deadline-ordering-policy (did you mean priority-holdback-policy)",
+                "t.yaml:1: plugins[0].type: no plugin type \"priority-holdbac-policy\"; there are strict-band-selection-policy, cross-band-fairness-policy, priority-holdback-policy, static-usage-limit-policy, soft-reflective-ceiling-policy, global-strict-fairness-policy, round-robin-fairness-policy, fcfs-ordering-policy, edf-ordering-policy, slo-deadline-ordering-policy (did you mean priority-holdback-policy)",
             ],
         ),
     ]);
@@ -197,19 +197,9 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
         ("tenants: {t: {termTokens: 1}}", "tenants.t.termTokens", "termTokens"),
         ("plugins: [{type: utilization-detector}]", "plugins[0].type", "utilization-detector"),
         (
-            "plugins: [{type: soft-reflective-ceiling-policy}]",
-            "plugins[0].type",
-            "soft-reflective-ceiling-policy",
-        ),
-        (
             "bands: [{priority: 1, fairness: program-aware-fairness}]",
             "bands[0].fairness",
             "program-aware-fairness",
-        ),
-        (
-            "flowControl: {usageLimitPolicyPluginRef: static-usage-limit-policy}",
-            "flowControl.usageLimitPolicyPluginRef",
-            "static-usage-limit-policy",
         ),
         (
             "flowControl: {defaultRequestTTL: 1s}",
@@ -220,16 +210,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
             "flowControl: {priorityBands: [{priority: 1, maxBytes: 0}]}",
             "flowControl.priorityBands[0].maxBytes",
             "maxBytes",
-        ),
-        (
-            &super::policies::ceilings("minCeiling: 0.5, activeBands: busy"),
-            "pools.p.holdback.parameters.activeBands",
-            "busy",
-        ),
-        (
-            &super::policies::ceilings("minCeiling: 0.5, shape: sigmoid"),
-            "pools.p.holdback.parameters.shape",
-            "sigmoid",
         ),
     ] {
         assert_eq!(faults(text), [not_yet(path, name)], "{text}");

@@ -4,6 +4,7 @@
 use super::{Config, ConfigError};
 
 mod bounds;
+mod ceilings;
 mod documents;
 mod faults;
 mod flows;

@@ -41,7 +41,7 @@ fn references_to_nothing_or_to_the_wrong_kind_are_refused_with_what_exists() {
         (
             &format!("{holdback}flowControl: {{usageLimitPolicyPluginRef: holt}}"),
             &[
-                "t.yaml:2: flowControl.usageLimitPolicyPluginRef: no usage limit policy is named \"holt\"; there are hold, priority-holdback-policy (did you mean hold)",
+                "t.yaml:2: flowControl.usageLimitPolicyPluginRef: no usage limit policy is named \"holt\"; there are hold, priority-holdback-policy, static-usage-limit-policy, soft-reflective-ceiling-policy (did you mean hold)",
             ],
         ),
         (
@@ -211,6 +211,128 @@ fn ceilings_that_contradict_themselves_are_refused() {
             ),
             &[
                 "t.yaml:2: pools.p.holdback: pools.p.holdback and pools.p.bands[0].ceiling both set the ceilings: keep one of them",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn spellings_and_keys_of_another_shape_are_refused() {
+    let path = "t.yaml:1: pools.p.holdback.parameters";
+    for (parameters, expected) in [
+        (
+            "minCeiling: 0.1, strategy: sigmoid-smoothed, shape: linear",
+            "strategy: strategy sigmoid-smoothed contradicts shape linear: keep one of them",
+        ),
+        (
+            "minCeiling: 0.1, strategy: stepwise-spread, domain: value",
+            "strategy: strategy stepwise-spread contradicts domain value: keep one of them",
+        ),
+        (
+            "minCeiling: 0.1, shape: sigmoid, domain: rank, sigmoidDomain: value",
+            "sigmoidDomain: sigmoidDomain value contradicts domain rank: keep one of them",
+        ),
+        (
+            "shape: sigmoid, domain: explicit, ceilings: {0: 1}",
+            "shape: shape sigmoid contradicts domain explicit: keep one of them",
+        ),
+        (
+            "minCeiling: 0.1, sigmoidSteepness: 8",
+            "sigmoidSteepness: does not apply here: remove it, or set shape: sigmoid",
+        ),
+        (
+            "shape: static, ceilings: {0: 1}, sigmoidDomain: rank",
+            "sigmoidDomain: does not apply here: remove it, or set shape: sigmoid",
+        ),
+        (
+            "minCeiling: 0.1, shape: sigmoid, sigmoidSteepness: 0",
+            "sigmoidSteepness: 0 is out of range: use above 0 and at most 700",
+        ),
+        (
+            "minCeiling: 0.1, shape: sigmoid, sigmoidSteepness: .inf",
+            "sigmoidSteepness: inf is not a finite number: use above 0 and at most 700",
+        ),
+        (
+            "minCeiling: 0.1, shape: sigmoid, sigmoidMidpoint: 1.5",
+            "sigmoidMidpoint: 1.5 is out of range: use 0 to 1",
+        ),
+        (
+            "shape: static, ceilings: {0: 1}, activeBands: busy",
+            "activeBands: does not apply here: remove it, or set domain: rank or value",
+        ),
+    ] {
+        assert_eq!(faults(&ceilings(parameters)), [format!("{path}.{expected}")], "{parameters}");
+    }
+}
+
+#[test]
+fn an_adaptive_holdback_that_cannot_be_meant_is_refused() {
+    let path = "t.yaml:1: pools.p.holdback.parameters.adaptive";
+    for (adaptive, expected) in [
+        ("{}", "target: missing: a number is required"),
+        ("{target: -0.5}", "target: -0.5 is out of range: use at least 0 and below 100"),
+        ("{target: 1}", "target: 1 is not below full (1): lower it or raise full"),
+        ("{target: 0, full: 101}", "full: 101 is out of range: use above 0 and at most 100"),
+        ("{target: 0, recoveryRate: 0}", "recoveryRate: 0 is out of range: use 0.001 to 1000"),
+        (
+            "{target: 0, restCeiling: 0.25}",
+            "restCeiling: 0.25 is outside minCeiling (0.5) to maxCeiling (1): the ceilings stay between them",
+        ),
+        (
+            "{target: 0, restCeiling: 0.75, restCeilings: {0: 1}}",
+            "restCeilings: restCeilings contradicts restCeiling: keep one of them",
+        ),
+        (
+            "{target: 0, restCeilings: {1: 0.5, 0: 0.75}}",
+            "restCeilings.0: 0.75 is above the ceiling of priority 1 (0.5): a ceiling must not rise as the priority falls, use at most 0.5",
+        ),
+        (
+            "{target: 0, signal: queueDepht}",
+            "signal: no signal is named \"queueDepht\"; there are saturation, queueDepth (did you mean queueDepth)",
+        ),
+    ] {
+        let text = ceilings(&format!("minCeiling: 0.5, adaptive: {adaptive}"));
+        let found = faults(&text);
+        // Detectors are listed behind the two words where there are any.
+        let start = format!("{path}.{expected}");
+        let words: Vec<&str> = start.split(" (did you mean").collect();
+        assert!(found.len() == 1 && words.iter().all(|part| found[0].contains(part)), "{found:?}");
+    }
+}
+
+#[test]
+fn two_policies_that_take_turns_are_refused_with_both_names() {
+    let why = "soft-reflective-ceiling-policy beside cross-band-fairness-policy: both share the pool among the bands, and the decisions one opens fall into the rounds of the other; keep one of them";
+    let weights = "{type: cross-band-fairness-policy, parameters: {activationThreshold: 0.5}}";
+    let plugins =
+        format!("plugins: [{{type: soft-reflective-ceiling-policy, name: soft}}, {weights}]\n");
+    let both =
+        "bandSelectionPolicyPluginRef: cross-band-fairness-policy, usageLimitPolicyPluginRef: soft";
+    refused(&[
+        (
+            &format!("{plugins}flowControl: {{{both}}}\npools: {{a: {{}}, b: {{}}}}"),
+            &[&format!("t.yaml:2: flowControl.usageLimitPolicyPluginRef: {why}")],
+        ),
+        (
+            &format!(
+                "pools: {{p: {{bandSelection: {weights}, holdback: soft-reflective-ceiling-policy}}}}"
+            ),
+            &[&format!("t.yaml:1: pools.p.holdback: {why}")],
+        ),
+        (
+            &format!(
+                "{plugins}flowControl: {{usageLimitPolicyPluginRef: soft}}\npools: {{p: {{bandSelection: {weights}}}, q: {{}}}}"
+            ),
+            &[&format!("t.yaml:3: pools.p.bandSelection: {why}")],
+        ),
+        (
+            "plugins: [{type: soft-reflective-ceiling-policy, parameters: {period: 3}}]",
+            &["t.yaml:1: plugins[0].parameters.period: unknown key"],
+        ),
+        (
+            "plugins: [{type: static-usage-limit-policy, parameters: {threshold: 0}}]",
+            &[
+                "t.yaml:1: plugins[0].parameters.threshold: 0 is out of range: use above 0 and at most 1",
             ],
         ),
     ]);

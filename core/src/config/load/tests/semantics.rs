@@ -1,7 +1,7 @@
 //! What spans several keys: policies, references, provisioned bands, ceilings.
 
 use crate::types::policy::{
-    BandSelection, Distribution, Holdback, HoldbackDomain, Ratio, Schedule,
+    BandSelection, Curve, Distribution, Holdback, HoldbackDomain, Ratio, Schedule,
 };
 
 use super::{good, load};
@@ -110,7 +110,7 @@ fn both_spellings_of_the_holdback_mean_the_same() {
             "pools: {{p: {{holdback: {{type: priority-holdback-policy, parameters: {parameters}}}}}}}"
         ))
     };
-    let linear = |domain| Holdback::Linear { domain, min: 0.25, max: 0.75 };
+    let linear = |domain| Holdback::Curve(Curve::linear(domain, 0.25, 0.75));
     let span = "minCeiling: 0.25, maxCeiling: 0.75";
     for rank in [
         "",
@@ -148,7 +148,7 @@ fn the_nearest_statement_about_ceilings_wins() {
     let plugin =
         "plugins: [{type: priority-holdback-policy, name: h, parameters: {minCeiling: 0.5}}]\n";
     let inherited = format!("{plugin}flowControl: {{usageLimitPolicyPluginRef: h}}\n");
-    let linear = Holdback::Linear { domain: HoldbackDomain::Rank, min: 0.5, max: 1.0 };
+    let linear = Holdback::Curve(Curve::linear(HoldbackDomain::Rank, 0.5, 1.0));
     assert_eq!(holdback(&inherited), linear);
     assert_eq!(holdback(&format!("{inherited}pools: {{p: {{bands: [{{priority: 1}}]}}}}")), linear);
     let own =

@@ -130,6 +130,11 @@ fn every_key_that_comes_later_is_refused_as_known() {
     assert!(tried > 30, "{tried}");
 }
 
+/// The least whole number above the end of an interval.
+fn whole_above(end: f64) -> i64 {
+    (0..=1_000_000).find(|&n| f64::from(n) > end).unwrap().into()
+}
+
 #[test]
 fn every_number_is_refused_just_outside_its_range_and_taken_at_its_ends() {
     let mut tried = 0;
@@ -137,7 +142,7 @@ fn every_number_is_refused_just_outside_its_range_and_taken_at_its_ends() {
         for key in keys.iter().filter(|key| !key.later) {
             let (inside, outside) = match key.kind {
                 Kind::Int { min, max, .. } => (vec![min, max], vec![min - 1, max + 1]),
-                Kind::Float(_) => (Vec::new(), vec![-1, 2]),
+                Kind::Float(interval) => (Vec::new(), vec![-1, whole_above(interval.max)]),
                 _ => continue,
             };
             let wanted =

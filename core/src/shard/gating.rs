@@ -1,0 +1,81 @@
+//! Gates that follow more than the running requests: ceilings that move, samples of backends, tokens in flight.
+//!
+//! All of it belongs to general turns; pools whose gates are slot counts never come here.
+
+use super::hold::Hold;
+use super::pool::PoolState;
+use super::rules::Stop;
+use crate::admit::gates::GateInput;
+use crate::types::{BandMask, MAX_BANDS};
+
+impl PoolState {
+    /// Bands, by rank, with a request that waits or, where the pool keeps track, runs.
+    fn busy(&self) -> BandMask {
+        let is_busy = |band: u32| self.queues.waiting_in(band) != 0 || self.tracking.runs_in(band);
+        #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+        let bands = (0..MAX_BANDS as u32).filter(|band| is_busy(*band)).fold(0, |m, b| m | 1 << b);
+        self.ranks.ranked(bands)
+    }
+
+    fn gate_input(&self, running: u32, queue_limit: u32, now_ns: u64) -> GateInput {
+        GateInput {
+            running,
+            busy: self.busy(),
+            waiting: self.queues.waiting(),
+            queue_limit,
+            detector: self.detector,
+            now_ns,
+        }
+    }
+
+    /// Whether gates need to be told more than how many run.
+    pub(super) fn gates_need_more(&self) -> bool {
+        let gates = &self.gates;
+        gates.is_dynamic() || gates.counts_dispatches() || gates.counts_tokens()
+    }
+}
+
+impl Hold<'_, '_> {
+    /// Before a decision: tells the gates what moved.
+    #[inline(always)]
+    pub(super) fn refresh_gates(&mut self) {
+        if self.st.is_general && self.st.gates_need_more() {
+            self.refresh_closely();
+        }
+    }
+
+    #[cold]
+    fn refresh_closely(&mut self) {
+        self.st.gates.set_tokens(self.st.tracking.tokens);
+        if self.st.gates.is_dynamic() {
+            let input = self.gate_input();
+            self.st.gates.refresh(&input);
+            if let Some(faults) = self.st.gates.untold_faults() {
+                self.session.faulty_ceilings = Some((self.pool.engine_index(), faults));
+            }
+        }
+    }
+
+    fn gate_input(&self) -> GateInput {
+        let limit = self.shard.slab().capacity();
+        self.st.gate_input(self.running(), limit, self.session.now.ns())
+    }
+
+    /// At the end of a hold: when ceilings may have moved although nothing happened, if somebody is held back.
+    #[inline(always)]
+    pub(super) fn settle_look_again(&mut self) {
+        if self.st.is_general {
+            self.st.look_again_ns = self.look_again();
+        }
+    }
+
+    #[cold]
+    fn look_again(&self) -> u64 {
+        let is_held_back = self.stop() == Some(Stop::NobodyMayRun);
+        if !is_held_back || !self.st.gates.is_dynamic() {
+            return u64::MAX;
+        }
+        let after = self.st.gates.look_again_ns(&self.gate_input());
+        after.map_or(u64::MAX, |after| self.session.now.ns().saturating_add(after))
+    }
+}
