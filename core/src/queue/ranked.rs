@@ -1,7 +1,7 @@
 //! Bands in another order than arrival: of the requests in a lane, of the lanes among each other, or of both.
 //!
 //! `select` says the ranks; here they are obeyed. In such a band the lanes not set aside stand in a
-//! [leftist](super::leftist) heap by (rank, arrival of the head). With an order within the flows a lane is no list but
+//! [leftist] heap by (rank, arrival of the head). With an order within the flows a lane is no list but
 //! such a heap itself, whose links are in a table beside the slab: 40 bytes for each request that may wait, made at
 //! construction, and only in pools with such a band. Any request leaves in O(log n).
 //!

@@ -54,7 +54,7 @@ impl Flows {
     }
 
     /// Looks at every row and forgets the flows that have been idle for `idle_ns`; how many. `look` finds out, and
-    /// forgets the rows, a [`BATCH`] at a time; the names are locked for a [`SLICE`] at a time.
+    /// forgets the rows, 64 at a time; the names are locked for 4,096 at a time.
     ///
     /// A flow counts as idle from the look that last saw it changed, or from its last interning.
     ///
