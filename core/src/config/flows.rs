@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::names::Names;
 use crate::error::Reason;
 use crate::types::settings::{KeySettings, Settings};
 
@@ -112,19 +113,22 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     served: u64,
-    in_use: bool,
     since_ns: u64,
+    generation: u32,
+    in_use: bool,
 }
 
 #[derive(Debug, Default)]
-struct Names {
+struct Known {
     specs: Specs,
     groups: HashMap<String, Group>,
     /// Indices of groups without tenants, and how many indices there are.
     free_groups: Vec<u32>,
     group_count: u32,
-    tenants: HashMap<(u32, String), u32>,
-    flows: HashMap<(u32, String), Handle>,
+    /// Rows of tenants, by group.
+    tenants: Names,
+    /// Rows of flows, by the row of their tenant.
+    flows: Names,
     seen: Vec<Seen>,
     swept_ns: Option<u64>,
 }
@@ -132,27 +136,27 @@ struct Names {
 /// The flows of one pool by name, at most `max_flows`.
 #[derive(Debug)]
 pub struct Flows {
-    names: Mutex<Names>,
+    names: Mutex<Known>,
     limit: u32,
 }
 
 impl Flows {
     /// The names of a pool under these settings, which say what is known of tenants and keys.
     pub fn new(settings: &Settings, max_flows: u32) -> Self {
-        let names = Names { specs: Specs::new(settings), ..Names::default() };
+        let names = Known { specs: Specs::new(settings), ..Known::default() };
         Self { names: Mutex::new(names), limit: max_flows }
     }
 
     /// Group, tenant and key of a flow. Cold: takes the mutex and looks through the names.
     pub fn name_of(&self, flow: u32) -> Option<(String, String, String)> {
         let names = self.lock();
-        let ((row, key), _) = names.flows.iter().find(|(_, handle)| handle.index == flow)?;
-        let ((group, tenant), _) = names.tenants.iter().find(|(_, index)| *index == row)?;
-        let (group, _) = names.groups.iter().find(|(_, it)| it.index == *group)?;
-        Some((group.clone(), tenant.clone(), key.clone()))
+        let (row, key, _) = names.flows.iter().find(|(_, _, index)| *index == flow)?;
+        let (group, tenant, _) = names.tenants.iter().find(|(_, _, index)| *index == row)?;
+        let (group, _) = names.groups.iter().find(|(_, it)| it.index == group)?;
+        Some((group.clone(), String::from(tenant), String::from(key)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Names> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         // A panic of what is called leaves the names as they were: they change after it has answered.
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,13 +167,13 @@ impl Flows {
         let (old, new) = (core::mem::take(&mut names.specs), Specs::new(settings));
         let mut changed = Vec::new();
         let tenants: HashMap<u32, &str> =
-            names.tenants.iter().map(|((_, tenant), row)| (*row, tenant.as_str())).collect();
-        for ((tenant_row, key), handle) in &names.flows {
-            let Some(tenant) = tenants.get(tenant_row) else { continue };
+            names.tenants.iter().map(|(_, tenant, row)| (row, tenant)).collect();
+        for (tenant_row, key, index) in names.flows.iter() {
+            let Some(tenant) = tenants.get(&tenant_row) else { continue };
             let spec = |specs: &Specs| (specs.key(tenant, key), specs.tenant(tenant));
             let (flow, its_tenant) = spec(&new);
             if spec(&old) != (flow, its_tenant) {
-                changed.push(NewSpec { handle: *handle, flow, tenant: its_tenant });
+                changed.push(NewSpec { handle: names.handle(index), flow, tenant: its_tenant });
             }
         }
         names.specs = new;
@@ -198,15 +202,15 @@ impl Flows {
         let group = String::from(if group.is_empty() { "default" } else { group });
         let fresh = names.free_groups.last().copied().unwrap_or(names.group_count);
         let group_index = names.groups.get(&group).map_or(fresh, |group| group.index);
-        let tenant_name = (group_index, String::from(tenant));
-        let tenant_row = names.tenants.get(&tenant_name).copied();
+        let tenant_row = names.tenants.get(group_index, tenant);
         if let Some(row) = tenant_row
-            && let Some(&flow) = names.flows.get(&(row, String::from(key)))
+            && let Some(flow) = names.flows.get(row, key)
         {
-            names.seen[flow.index as usize].since_ns = now_ns;
-            return Ok(flow);
+            names.seen[flow as usize].since_ns = now_ns;
+            return Ok(names.handle(flow));
         }
-        if names.flows.len() >= self.limit as usize {
+        let fits = names.tenants.has_room(tenant) && names.flows.has_room(key);
+        if names.flows.len() >= self.limit as usize || !fits {
             return Err(Reason::FlowTableFull);
         }
         let (tenant_spec, flow_spec) = (names.specs.tenant(tenant), names.specs.key(tenant, key));
@@ -215,36 +219,37 @@ impl Flows {
             group: group_index,
             flow: flow_spec,
         })?;
-        names.note(group, group_index, tenant_name, (made.tenant, String::from(key)), made, now_ns);
+        if tenant_row.is_none() {
+            names.tenants.add(group_index, tenant, made.tenant);
+            names.count_tenant(group, group_index);
+        }
+        names.flows.add(made.tenant, key, made.flow.index);
+        names.note(made.flow, now_ns);
         Ok(made.flow)
     }
 }
 
-impl Names {
-    /// Keeps a flow that was made.
-    fn note(
-        &mut self,
-        group: String,
-        group_index: u32,
-        tenant: (u32, String),
-        key: (u32, String),
-        made: Made,
-        now_ns: u64,
-    ) {
-        let is_new_tenant = self.tenants.insert(tenant, made.tenant).is_none();
+impl Known {
+    /// The handle of a flow that exists.
+    fn handle(&self, index: u32) -> Handle {
+        Handle { index, generation: self.seen[index as usize].generation }
+    }
+
+    /// A tenant of this group was made, and the group if it is new.
+    fn count_tenant(&mut self, group: String, index: u32) {
         if !self.groups.contains_key(&group) && self.free_groups.pop().is_none() {
             self.group_count += 1;
         }
-        let known = self.groups.entry(group);
-        known.or_insert(Group { index: group_index, tenants: 0 }).tenants +=
-            u32::from(is_new_tenant);
-        self.flows.insert(key, made.flow);
-        let (row, now) =
-            (made.flow.index as usize, Seen { served: 0, in_use: false, since_ns: now_ns });
-        if self.seen.len() <= row {
-            self.seen.resize(row + 1, now);
+        self.groups.entry(group).or_insert(Group { index, tenants: 0 }).tenants += 1;
+    }
+
+    /// A flow was made.
+    fn note(&mut self, Handle { index, generation }: Handle, now_ns: u64) {
+        let seen = Seen { served: 0, since_ns: now_ns, generation, in_use: false };
+        if self.seen.len() <= index as usize {
+            self.seen.resize(index as usize + 1, seen);
         }
-        self.seen[row] = now;
+        self.seen[index as usize] = seen;
     }
 }
 

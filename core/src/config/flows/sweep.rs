@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use arrayvec::ArrayVec;
 
-use super::{Flows, Names, Seen};
+use super::{Flows, Known, Seen};
 use crate::error::Reason;
 
 /// One row of a [sweep](Flows::sweep): what to look at, and what was found.
@@ -42,7 +42,7 @@ pub enum Found {
 
 /// Rows looked at in one hold of the pool's LOCK, and in one of the mutex.
 const BATCH: usize = 64;
-const SLICE: usize = 4096;
+const SLICE: usize = 65_536;
 
 impl Flows {
     /// Whether the table is so full that idle flows should go: it is more than half full and was not swept for
@@ -54,7 +54,7 @@ impl Flows {
     }
 
     /// Looks at every row and forgets the flows that have been idle for `idle_ns`; how many. `look` finds out, and
-    /// forgets the rows, 64 at a time; the names are locked for 4,096 at a time.
+    /// forgets the rows, 64 at a time; the names are locked for 65,536 at a time.
     ///
     /// A flow counts as idle from the look that last saw it changed, or from its last interning.
     ///
@@ -85,7 +85,7 @@ impl Flows {
     }
 }
 
-impl Names {
+impl Known {
     fn look_at(
         &mut self,
         rows: core::ops::Range<usize>,
@@ -110,7 +110,7 @@ impl Names {
             for (seen, look) in self.seen[batch].iter_mut().zip(&looks) {
                 match look.found {
                     Found::Used { served, in_use } => {
-                        *seen = Seen { served, in_use, since_ns: now_ns };
+                        *seen = Seen { served, in_use, since_ns: now_ns, ..*seen };
                     }
                     Found::Forgotten => gone.push(look.flow),
                     Found::Free | Found::Idle => {}
@@ -127,13 +127,13 @@ impl Names {
             return;
         }
         let is_gone = |row: u32| gone.binary_search(&row).is_ok();
-        self.flows.retain(|_, flow| !is_gone(flow.index));
+        self.flows.retain(|_, flow| !is_gone(flow));
         let (groups, mut left) = (&mut self.groups, Vec::new());
-        self.tenants.retain(|(group, _), row| {
-            if is_gone(*row) {
-                left.push(*group);
+        self.tenants.retain(|group, row| {
+            if is_gone(row) {
+                left.push(group);
             }
-            !is_gone(*row)
+            !is_gone(row)
         });
         left.sort_unstable();
         let free = &mut self.free_groups;
