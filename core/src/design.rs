@@ -97,7 +97,10 @@
 //! | the weights | `select/band/weights.rs` | the same |
 //! | when a band is gated | `admit/ceiling/` (shapes, adaptive, reflective), `admit/gates/` (counts, sources) | vectors of holdback, tests beside them |
 //! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
-//! | order among flows | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |
+//! | order among flows, first come first served | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |
+//! | another order: its rule | `select/flow/`, `select/request/` | vectors, `tests/flows.rs` |
+//! | another order: how it is kept | `queue/ranked.rs`, `queue/leftist.rs` | `queue/tests/ranked.rs` |
+//! | when a flow is forgotten | `config/flows/sweep.rs`, `shard/cold.rs`, `engine/flows.rs` | `tests/idle_flows.rs` |
 //! | a step of the lock protocol | `admit/word.rs`, `shard/turn.rs`, `shard/quick.rs`, `shard/execute.rs` | `loom-tests`, each with its planted bug |
 //! | what a grant, a release or an enqueue does to a pool | `shard/rules.rs`, for both kinds of turn | `tests/model.rs` |
 //! | the engine ceiling | `shard/ceiling.rs` | `tests/ceiling.rs` |
@@ -148,6 +151,27 @@
 //! at whoever capped it, its flow or its tenant; the release that makes room puts it back.
 //! *Rejected:* one list of all requests, in which every decision walks over what is capped; and leaving capped lanes in
 //! the heap, which makes a decision as slow as there are capped tenants.
+//!
+//! ## Other orders are ranks, and first come, first served asks nobody
+//! A fairness among flows and an order within a flow are each a rank: given to a request when it is queued, to a flow
+//! when it begins to wait or its first request changes. The queue keeps them in leftist heaps whose links stand beside
+//! what they link, so anything leaves in O(log n) and nothing is allocated; only pools with such a band have the tables.
+//! Round robin is the place (round, flow) at which its scan would find the flow. A flow that its cap holds back keeps
+//! its place and is served there as soon as it has room, once a round still. An order is that of its priority for the
+//! pool's life.
+//! *Rejected:* one general queue for all orders, which made the usual one pay; packed 40-bit keys for deadlines, which
+//! would need the exact comparison beside them in every step; a scan over the flows, which is as slow as there are
+//! flows; a new place in the round for whoever gets room, which moves all keys of a tenant with one release; and
+//! sorting a queue anew under LOCK when a reload names another order.
+//!
+//! ## Flows are forgotten under pressure, and handles carry a generation
+//! A row counts the flows it has stood for, a handle names one of them, and the first look at the row under LOCK
+//! compares the two: three instructions on the paths that name a flow. Forgotten is only what has neither permits nor
+//! waiters, what was not served since it was last looked at, and only in a call that makes a new flow (or when the host
+//! asks), while more than half of the table is in use: so a handle that a host keeps stays good in ordinary life.
+//! *Rejected:* the time of the last use in each row, which needs a clock on the path; a sweep by the keeper, which wakes a
+//! sleeping process to forget what costs nothing; and indices that are never used again, which a client that
+//! makes up names would use up.
 //!
 //! ## What the band policy counts
 //! A grant made under LOCK is recorded by the band policy, even if nobody waited. A fast admit that looked at the

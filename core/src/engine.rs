@@ -9,6 +9,7 @@ mod bands;
 mod build;
 mod census;
 mod driver;
+mod flows;
 mod permit;
 mod pool;
 mod queue;

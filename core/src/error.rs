@@ -26,7 +26,7 @@ pub enum Reason {
     UnknownPool,
     /// The pool has no band of that priority, or the band belongs to another pool.
     UnknownBand,
-    /// The flow table is full.
+    /// The flow table is full; or the flow was forgotten because it was idle.
     FlowTableFull,
     /// Reserved: no backend exists.
     NoBackend,

@@ -27,8 +27,9 @@
 //! # Limits
 //!
 //! 64 bands, 1,048,576 slots and flows a pool; 4,194,304 waiting requests a shard (65,536 unless configured), allocated at
-//! start; 64 shards; 64 completion queues. A full table refuses. Within a band the order is first come, first served:
-//! weights of groups, tenants and keys have no effect yet. Calls that say so (interning, views, opening and closing
+//! start; 64 shards; 64 completion queues. A full table refuses; a table of flows more than half
+//! full forgets those nobody uses. Within a band the order is first come, first served unless it is configured to take
+//! turns among flows or to go by deadlines: weights of groups, tenants and keys have no effect yet. Calls that say so (interning, views, opening and closing
 //! completion queues) wait for the pool's lock bit. A panic while it is held leaves that pool [`Reason::Poisoned`].
 //!
 //! # Features

@@ -33,6 +33,7 @@ pub mod completions;
 pub mod execute;
 mod gating;
 pub mod hold;
+pub mod orders;
 pub mod plan;
 pub mod pool;
 mod quick;

@@ -126,8 +126,10 @@ pub struct Body {
     pub queue: u32,
     /// Band index.
     pub band: u8,
-    /// When the host received it. This and the next are for who queues an entry that came through the ring, and
+    /// Which of the flows that stood at the index `flow`. This and the next two are for who queues an entry that came through the ring, and
     /// written on that way alone.
+    pub flow_generation: u32,
+    /// When the host received it.
     pub received_ns: u64,
     /// How long after that its first token was promised; `u64::MAX`: nothing was.
     pub slo_ns: u64,
@@ -144,6 +146,7 @@ impl Body {
         timer: Timer::IDLE,
         queue: NONE,
         band: 0,
+        flow_generation: 0,
         received_ns: 0,
         slo_ns: u64::MAX,
     };

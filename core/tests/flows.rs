@@ -9,7 +9,12 @@ use core::time::Duration;
 
 use bandgate_core::clock::Clock;
 use bandgate_core::config::Config;
-use bandgate_core::{CompletionQueue, Engine, Flow, Pool, Reason, Request, Ticket};
+use bandgate_core::engine::BandError;
+use bandgate_core::types::policy::Order;
+use bandgate_core::types::settings::BandSettings;
+use bandgate_core::{
+    CancelAnswer, CompletionQueue, Engine, Flow, Permit, Pool, Reason, Request, Submitted, Ticket,
+};
 
 use common::{Rng, host, queued, settle};
 
@@ -166,7 +171,7 @@ fn an_eviction_costs_a_flow_no_turn() {
     let gone = submit(&plain(&pool).flow(a), 1);
     let _ = submit(&plain(&pool).flow(a), 2);
     let _ = submit(&plain(&pool).flow(b), 3);
-    assert_eq!(pool.cancel(gone), bandgate_core::CancelAnswer::Cancelled);
+    assert_eq!(pool.cancel(gone), CancelAnswer::Cancelled);
     clock.set(6 * MS);
     // Found to be too late only when its slot comes.
     drop(running);
@@ -208,101 +213,154 @@ struct Waiting {
     deadline: u64,
 }
 
-/// Deadlines, promises, caps, cancels and time, at random: whoever is granted is the one a list sorted by hand gives.
+/// An engine and a list sorted by hand, side by side.
+struct Random<'p> {
+    order: &'static str,
+    engine: &'p Engine,
+    pool: &'p Pool,
+    clock: &'p Clock,
+    queue: &'p CompletionQueue,
+    flows: [Flow; 5],
+    rng: Rng,
+    now: u64,
+    waiting: Vec<Waiting>,
+    running: Vec<(Permit<'p>, usize)>,
+    granted: u32,
+}
+
+impl Random<'_> {
+    fn submit(&mut self, tag: u64) {
+        let flow = self.rng.below(5);
+        let mut upto = |n| self.rng.below(n) as u64;
+        let (wait, promise, received) = (5 + upto(400), upto(300), upto(50));
+        let request = plain(self.pool)
+            .flow(self.flows[flow])
+            .timeout(Duration::from_millis(wait))
+            .slo(Duration::from_millis(promise))
+            .received_at(received * MS);
+        let deadline = self.now + wait * MS;
+        let key = match self.order {
+            "edf" => (deadline, self.now),
+            _ => ((received + promise) * MS, received * MS),
+        };
+        match self.pool.submit(&request, self.queue, tag).unwrap() {
+            Submitted::Granted(permit) => self.running.push((permit, flow)),
+            Submitted::Queued(ticket) => {
+                self.waiting.push(Waiting { tag, ticket, flow, key, deadline });
+            }
+        }
+    }
+
+    fn has_room(&self, flow: usize) -> bool {
+        let used =
+            |flows: &[usize]| self.running.iter().filter(|(_, flow)| flows.contains(flow)).count();
+        match flow {
+            0 | 1 => used(&[0, 1]) < 1,
+            2 => used(&[2, 3]) < 2 && used(&[2]) < 1,
+            3 => used(&[2, 3]) < 2,
+            _ => true,
+        }
+    }
+
+    /// Whoever is granted is the first of the list that has room; who is evicted is too late.
+    fn take(&mut self) {
+        while let Some(done) = self.queue.poll() {
+            let at = self.waiting.iter().position(|it| it.tag == done.tag).unwrap();
+            let it = self.waiting[at];
+            match done.outcome {
+                Err(reason) => {
+                    assert_eq!(reason, Reason::Deadline);
+                    assert!(it.deadline <= self.now);
+                }
+                Ok(permit) => {
+                    let runnable = self.waiting.iter().filter(|it| self.has_room(it.flow));
+                    let first = runnable.min_by_key(|it| (it.key, it.tag)).unwrap();
+                    assert_eq!((first.tag, first.key), (it.tag, it.key), "{}", self.order);
+                    self.running.push((permit, it.flow));
+                    self.granted += 1;
+                }
+            }
+            self.waiting.remove(at);
+        }
+    }
+
+    fn step(&mut self, tag: u64) {
+        match self.rng.below(8) {
+            0..=3 => self.submit(tag),
+            4 if !self.waiting.is_empty() => {
+                let gone = self.waiting.remove(self.rng.below(self.waiting.len()));
+                assert_eq!(self.pool.cancel(gone.ticket), CancelAnswer::Cancelled);
+            }
+            5 => {
+                self.now += self.rng.below(40) as u64 * MS;
+                self.clock.set(self.now);
+                settle(self.engine);
+            }
+            _ if !self.running.is_empty() => {
+                drop(self.running.swap_remove(self.rng.below(self.running.len())));
+            }
+            _ => {}
+        }
+        self.take();
+        let view = self.pool.view();
+        let counts = (view.waiting as usize, view.running as usize);
+        assert_eq!(counts, (self.waiting.len(), self.running.len()));
+    }
+}
+
 #[test]
 fn ranked_orders_are_exact_under_random_cancels_expiries_and_caps() {
     for order in ["edf", "slo-deadline"] {
+        let text = format!(
+            "engine: {{driver: host, maxRequests: 512, admissionTimeout: unlimited}}\n\
+             tenants: {{a: {{maxInFlight: 1}}, b: {{maxInFlight: 2}}}}\n\
+             keys: {{k: {{tenant: b, maxInFlight: 1}}}}\n\
+             pools: {{default: {{slots: 4, bands: [{{priority: 0, order: {order}}}]}}}}"
+        );
         for seed in 0..if cfg!(miri) { 1 } else { 12 } {
-            random(order, seed);
+            let (engine, pool, clock) = document(&text);
+            let queue = engine.completion_queue(512).unwrap();
+            let named = [("a", ""), ("a", "other"), ("b", "k"), ("b", "l"), ("c", "")];
+            let mut random = Random {
+                order,
+                engine: &engine,
+                pool: &pool,
+                clock: &clock,
+                queue: &queue,
+                flows: named.map(|(tenant, key)| pool.flow("", tenant, key).unwrap()),
+                rng: Rng(seed),
+                now: 0,
+                waiting: Vec::new(),
+                running: Vec::new(),
+                granted: 0,
+            };
+            (0..600).for_each(|tag| random.step(tag));
+            assert!(random.granted > 50, "{}", random.granted);
         }
     }
 }
 
-fn random(order: &str, seed: u64) {
-    let text = format!(
-        "engine: {{driver: host, maxRequests: 512, admissionTimeout: unlimited}}\n\
-         tenants: {{a: {{maxInFlight: 1}}, b: {{maxInFlight: 2}}}}\n\
-         keys: {{k: {{tenant: b, maxInFlight: 1}}}}\n\
-         pools: {{default: {{slots: 4, bands: [{{priority: 0, order: {order}}}]}}}}"
-    );
-    let (engine, pool, clock) = document(&text);
-    let queue = engine.completion_queue(512).unwrap();
-    let named = [("a", ""), ("a", "other"), ("b", "k"), ("b", "l"), ("c", "")];
-    let flows = named.map(|(tenant, key)| pool.flow("", tenant, key).unwrap());
-    let (mut rng, mut now, mut waiting) = (Rng(seed), 0, Vec::<Waiting>::new());
-    let (mut running, mut tags, mut granted) = (Vec::new(), 0, 0);
-    for _ in 0..600 {
-        match rng.below(8) {
-            0..=3 => {
-                let flow = rng.below(flows.len());
-                let (wait, promise, received) =
-                    (5 + rng.below(400) as u64, rng.below(300) as u64, rng.below(50) as u64);
-                let request = plain(&pool)
-                    .flow(flows[flow])
-                    .timeout(Duration::from_millis(wait))
-                    .slo(Duration::from_millis(promise))
-                    .received_at(received * MS);
-                let deadline = now + wait * MS;
-                let key = match order {
-                    "edf" => (deadline, now),
-                    _ => ((received + promise) * MS, received * MS),
-                };
-                match pool.submit(&request, &queue, tags).unwrap() {
-                    bandgate_core::Submitted::Granted(permit) => running.push((permit, flow)),
-                    bandgate_core::Submitted::Queued(ticket) => {
-                        waiting.push(Waiting { tag: tags, ticket, flow, key, deadline });
-                    }
-                }
-                tags += 1;
-            }
-            4 if !waiting.is_empty() => {
-                let gone = waiting.remove(rng.below(waiting.len()));
-                let answer = pool.cancel(gone.ticket);
-                assert_eq!(answer, bandgate_core::CancelAnswer::Cancelled);
-            }
-            5 => {
-                now += rng.below(40) as u64 * MS;
-                clock.set(now);
-                settle(&engine);
-                // The wheel may be a tick late, so who is told counts, not who is due.
-                while let Some(done) = queue.poll() {
-                    assert_eq!(done.outcome.err(), Some(Reason::Deadline));
-                    let at = waiting.iter().position(|it| it.tag == done.tag).unwrap();
-                    assert!(waiting.remove(at).deadline <= now);
-                }
-            }
-            _ if !running.is_empty() => {
-                let (permit, _) = running.swap_remove(rng.below(running.len()));
-                drop(permit);
-                while let Some(done) = queue.poll() {
-                    let at = waiting.iter().position(|it| it.tag == done.tag).unwrap();
-                    let it = waiting[at];
-                    match done.outcome {
-                        Err(reason) => assert_eq!(reason, Reason::Deadline),
-                        Ok(permit) => {
-                            let used = |flows: [usize; 2]| {
-                                running.iter().filter(|(_, flow)| flows.contains(flow)).count()
-                            };
-                            let has_room = |flow: usize| match flow {
-                                0 | 1 => used([0, 1]) < 1,
-                                2 => used([2, 3]) < 2 && used([2, 2]) < 1,
-                                3 => used([2, 3]) < 2,
-                                _ => true,
-                            };
-                            let runnable = waiting.iter().filter(|it| has_room(it.flow));
-                            let first = runnable.min_by_key(|it| (it.key, it.tag)).unwrap();
-                            assert_eq!((first.tag, first.key), (it.tag, it.key), "{order} {seed}");
-                            running.push((permit, it.flow));
-                            granted += 1;
-                        }
-                    }
-                    waiting.remove(at);
-                }
-            }
-            _ => {}
-        }
-        let view = pool.view();
-        assert_eq!((view.waiting as usize, view.running as usize), (waiting.len(), running.len()));
+#[test]
+fn a_band_made_while_the_pool_runs_brings_its_order_and_keeps_it() {
+    let mut settings = common::settings(bandgate_core::DriverKind::Host, 1, &[0]);
+    settings.pools[0].max_bands = 2;
+    let (engine, pool, _clock) = host(&settings);
+    let made = |order| BandSettings { order, ..BandSettings::new(7) };
+    let band = pool.add_band(made(Order::Edf)).unwrap();
+    let wait = |ms| Request::new(band).timeout(Duration::from_millis(ms));
+    let requests = [wait(900), wait(300), wait(600)];
+    assert_eq!(granted(&pool, &engine, &requests), [1, 2, 0]);
+    // Removed with waiters: they are served in their order, and it comes back in no other.
+    let queue = engine.completion_queue(8).unwrap();
+    let running = pool.try_admit(&plain(&pool)).unwrap();
+    for (tag, ms) in [(8, 200), (9, 100)] {
+        let _ticket = queued(pool.submit(&wait(ms), &queue, tag).unwrap());
     }
-    assert!(granted > 50, "{granted}");
+    pool.remove_band(7).unwrap();
+    assert!(matches!(pool.add_band(made(Order::Fcfs)), Err(BandError::Invalid(_))));
+    assert_eq!(pool.band(7), Err(Reason::UnknownBand), "nothing changed");
+    drop(running);
+    assert_eq!(drain(&queue), [9, 8]);
+    pool.add_band(made(Order::Edf)).unwrap();
+    assert_eq!(granted(&pool, &engine, &requests), [1, 2, 0]);
 }

@@ -221,7 +221,7 @@ impl World {
         for &cap in self.spec.flows {
             let new = NewFlow { tenant, group: 0, flow: RowSpec { cap, weight: 1 } };
             let rows = self.shard.add_flow(self.pool(), &new);
-            tenant = Ok(rows.expect("a live pool").0);
+            tenant = Ok(rows.expect("a live pool").tenant);
         }
     }
 
@@ -369,6 +369,7 @@ impl World {
             Phase::Evicted => Err(state.reason().expect("evicted for a reason")),
             Phase::New | Phase::Queued => return None,
             Phase::Free => panic!("free with a ticket out"),
+            Phase::Held | Phase::Running => panic!("no model keeps track of who runs"),
         };
         self.close(ticket);
         self.shard.slab().give(ticket.idx);

@@ -14,6 +14,9 @@ const CHUNK_ROWS: usize = 1024;
 /// "No cap".
 pub const UNCAPPED: u32 = u32::MAX;
 
+/// The generation no handle has.
+const NOBODY: u32 = u32::MAX;
+
 /// What a flow may still do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
@@ -91,8 +94,14 @@ pub struct TenantRow {
 struct Row {
     flow: FlowRow,
     tenant: TenantRow,
-    /// The key's cap or its tenant's is 0.
-    refuses: bool,
+    /// Counts the flows this row has stood for.
+    generation: u32,
+    /// The generation whose requests are accepted: that of the row; that of nobody if the cap of the key or its
+    /// tenant is 0, or the row is free.
+    accepts: u32,
+    /// Flows of the tenant, if it is counted here.
+    keys: u32,
+    is_free: bool,
 }
 
 const _: () = assert!(size_of::<Row>() == 64);
@@ -101,7 +110,10 @@ impl Row {
     const EMPTY: Self = Self {
         flow: FlowRow { usage: Usage::up_to(UNCAPPED), tenant: NONE, weight: 0 },
         tenant: TenantRow { usage: Usage::up_to(UNCAPPED), weight: 0, group: 0 },
-        refuses: false,
+        generation: 0,
+        accepts: 0,
+        keys: 0,
+        is_free: false,
     };
 }
 
@@ -114,32 +126,50 @@ pub struct Freed {
     pub tenant: bool,
 }
 
+/// What a look at a flow found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Tokens charged so far: another number than before means that it was used.
+    pub served: u64,
+    /// It has permits.
+    pub is_used: bool,
+    /// Its tenant is counted in its row, and has permits or other flows.
+    pub is_pinned: bool,
+}
+
 /// The rows of one pool.
 #[derive(Debug)]
 pub struct Caps {
     chunks: Vec<Box<[Row; CHUNK_ROWS]>>,
     count: u32,
+    /// The free rows, linked by `tenant`.
+    free: u32,
 }
 
 impl Caps {
     /// No rows yet, at most `max_flows` later.
     pub fn new(max_flows: u32) -> Self {
         let chunks = (max_flows as usize).div_ceil(CHUNK_ROWS);
-        Self { chunks: Vec::with_capacity(chunks), count: 0 }
+        Self { chunks: Vec::with_capacity(chunks), count: 0, free: NONE }
     }
 
-    /// Adds a flow of a tenant that has one already, by its index; returns the flow's. Interning only:
-    /// allocates once per 1,024 rows.
-    pub fn add_flow(&mut self, tenant: u32, cap: u32, weight: u32) -> u32 {
-        let tenant_refuses = self.tenant(tenant).is_some_and(|row| row.usage.cap == 0);
+    /// Adds a flow of a tenant that has one already, by its index; returns the flow's and its generation. Interning
+    /// only: allocates once per 1,024 rows.
+    pub fn add_flow(&mut self, tenant: u32, cap: u32, weight: u32) -> (u32, u32) {
+        let mut tenant_refuses = false;
+        if let Some(home) = self.row_mut(tenant) {
+            home.keys += 1;
+            tenant_refuses = home.tenant.usage.cap == 0;
+        }
         let flow = FlowRow { usage: Usage::up_to(cap), tenant, weight };
-        self.add(Row { flow, refuses: cap == 0 || tenant_refuses, ..Row::EMPTY })
+        self.add(Row { flow, ..Row::EMPTY }, cap == 0 || tenant_refuses)
     }
 
     /// Adds a tenant with its first flow; both have the index returned. Interning only.
-    pub fn add_tenant(&mut self, tenant: TenantRow, cap: u32, weight: u32) -> u32 {
-        let flow = FlowRow { usage: Usage::up_to(cap), tenant: self.count, weight };
-        self.add(Row { flow, tenant, refuses: cap == 0 || tenant.usage.cap == 0 })
+    pub fn add_tenant(&mut self, tenant: TenantRow, cap: u32, weight: u32) -> (u32, u32) {
+        let home = if self.free == NONE { self.count } else { self.free };
+        let flow = FlowRow { usage: Usage::up_to(cap), tenant: home, weight };
+        self.add(Row { flow, tenant, keys: 1, ..Row::EMPTY }, cap == 0 || tenant.usage.cap == 0)
     }
 
     /// Gives a flow and its tenant other caps and weights; whether either was full and is not any more. Those who
@@ -148,7 +178,8 @@ impl Caps {
         let Some(row) = self.row_mut(flow) else { return Freed::default() };
         let was_full = row.flow.usage.is_full();
         (row.flow.usage.cap, row.flow.weight) = own;
-        row.refuses = own.0 == 0 || tenant.0 == 0;
+        let refuses = own.0 == 0 || tenant.0 == 0;
+        row.accepts = if refuses { NOBODY } else { row.generation };
         let (freed, home) = (was_full && !row.flow.usage.is_full(), row.flow.tenant);
         let Some(Row { tenant: row, .. }) = self.row_mut(home) else {
             return Freed { flow: freed, tenant: false };
@@ -158,18 +189,59 @@ impl Caps {
         Freed { flow: freed, tenant: was_full && !row.usage.is_full() }
     }
 
-    fn add(&mut self, row: Row) -> u32 {
-        let index = self.count;
-        if index as usize / CHUNK_ROWS == self.chunks.len() {
-            let empty = alloc::vec![Row::EMPTY; CHUNK_ROWS].into_boxed_slice();
-            // The length is that of the array, so this always succeeds.
-            self.chunks.extend(empty.try_into().ok());
+    fn add(&mut self, row: Row, refuses: bool) -> (u32, u32) {
+        let mut index = self.free;
+        if index == NONE {
+            index = self.count;
+            self.count += 1;
+            if index as usize / CHUNK_ROWS == self.chunks.len() {
+                let empty = alloc::vec![Row::EMPTY; CHUNK_ROWS].into_boxed_slice();
+                // The length is that of the array, so this always succeeds.
+                self.chunks.extend(empty.try_into().ok());
+            }
         }
+        let mut free = NONE;
+        let mut generation = 0;
         if let Some(place) = self.row_mut(index) {
-            *place = row;
+            if place.is_free {
+                free = place.flow.tenant;
+            }
+            generation = place.generation;
+            let accepts = if refuses { NOBODY } else { generation };
+            *place = Row { generation, accepts, ..row };
         }
-        self.count += 1;
-        index
+        self.free = free;
+        (index, generation)
+    }
+
+    /// What the flow did so far; none for a free row.
+    pub fn activity(&self, flow: u32) -> Option<Activity> {
+        let row = self.row(flow).filter(|row| !row.is_free && flow < self.count)?;
+        let is_home = row.flow.tenant == flow;
+        Some(Activity {
+            served: row.flow.usage.served,
+            is_used: row.flow.usage.running != 0,
+            is_pinned: is_home && (row.keys > 1 || row.tenant.usage.running != 0),
+        })
+    }
+
+    /// Forgets a flow that is neither used nor [pinned](Activity): its row may stand for another one, and whoever still
+    /// has its handle is refused. A row that has stood for 2^32 flows is not used again.
+    pub fn forget(&mut self, flow: u32) {
+        let free = self.free;
+        let Some(row) = self.row_mut(flow) else { return };
+        let home = row.flow.tenant;
+        let generation = row.generation + 1;
+        *row = Row { generation, accepts: NOBODY, is_free: true, ..Row::EMPTY };
+        row.flow.tenant = free;
+        if generation != NOBODY {
+            self.free = flow;
+        }
+        if home != flow
+            && let Some(home) = self.row_mut(home)
+        {
+            home.keys -= 1;
+        }
     }
 
     /// The row of a flow; none for the anonymous one.
@@ -215,17 +287,23 @@ impl Caps {
         if tenant.is_some_and(|row| row.usage.is_full()) { Room::TenantFull } else { Room::Yes }
     }
 
-    /// Whether the flow can never run: its key or tenant has a cap of 0.
+    /// Whether requests of the flow may wait: its handle is not stale, and neither its key nor its tenant has a cap
+    /// of 0.
     #[inline(always)]
-    pub fn refuses(&self, flow: u32) -> bool {
-        self.row(flow).is_some_and(|row| row.refuses)
+    pub fn accepts(&self, flow: u32, generation: u32) -> bool {
+        self.row(flow).is_none_or(|row| row.accepts == generation)
     }
 
-    /// Takes one of each and charges the cost if both have room.
+    /// Whether the flow of this handle was forgotten.
+    pub fn is_stale(&self, flow: u32, generation: u32) -> bool {
+        self.row(flow).is_some_and(|row| row.generation != generation)
+    }
+
+    /// Takes one of each and charges the cost if the flow is [accepted](Self::accepts) and both have room.
     #[inline(always)]
-    pub fn try_take(&mut self, flow: u32, cost: u32) -> bool {
+    pub fn try_take(&mut self, flow: u32, generation: u32, cost: u32) -> bool {
         let Some(row) = self.row_mut(flow) else { return true };
-        if row.flow.usage.is_full() {
+        if row.accepts != generation || row.flow.usage.is_full() {
             return false;
         }
         let home = row.flow.tenant;
@@ -318,9 +396,9 @@ mod tests {
     fn caps_of_key_and_tenant_are_taken_together_and_say_whose_waiters_may_run() {
         let mut caps = Caps::new(8);
         let tenant = TenantRow { usage: Usage::up_to(2), weight: 100, group: 0 };
-        let a = caps.add_tenant(tenant, 1, 100);
+        let (a, _) = caps.add_tenant(tenant, 1, 100);
         let tenant = a;
-        let b = caps.add_flow(tenant, UNCAPPED, 100);
+        let (b, _) = caps.add_flow(tenant, UNCAPPED, 100);
         caps.take(a, 10);
         assert_eq!((caps.room(a), caps.room(b)), (Room::FlowFull, Room::Yes));
         caps.take(b, 5);
@@ -332,5 +410,33 @@ mod tests {
         let served =
             (caps.flow(a).map(|r| r.usage.served), caps.tenant(tenant).map(|r| r.usage.served));
         assert_eq!(served, (Some(25), Some(30)));
+    }
+
+    #[test]
+    fn a_forgotten_row_stands_for_another_flow_under_another_generation() {
+        let mut caps = Caps::new(8);
+        let tenant = TenantRow { usage: Usage::up_to(2), weight: 100, group: 0 };
+        let (home, _) = caps.add_tenant(tenant, UNCAPPED, 100);
+        let (key, first) = caps.add_flow(home, UNCAPPED, 100);
+        assert!(caps.try_take(key, first, 5));
+        let needed = |caps: &Caps, flow| {
+            caps.activity(flow).map(|it| (it.is_used | it.is_pinned, it.served))
+        };
+        assert_eq!(needed(&caps, key), Some((true, 5)), "it has a permit");
+        assert_eq!(needed(&caps, home), Some((true, 0)), "its tenant is counted there");
+        let _ = caps.give(key, 1);
+        assert_eq!(needed(&caps, key), Some((false, 5)));
+        caps.forget(key);
+        assert_eq!((needed(&caps, key), needed(&caps, home)), (None, Some((false, 0))));
+        assert!(caps.is_stale(key, first) && !caps.accepts(key, first));
+        assert!(!caps.try_take(key, first, 1));
+        // Last in, first out; the tenant's number is that of its row.
+        caps.forget(home);
+        let (again, second) = caps.add_tenant(tenant, UNCAPPED, 100);
+        assert_eq!((again, second, caps.tenant_of(again)), (home, 1, home));
+        assert_eq!(caps.add_flow(again, 0, 100), (key, 1));
+        assert!(!caps.accepts(key, 1) && !caps.is_stale(key, 1), "a cap of 0 is another refusal");
+        assert_eq!(caps.add_flow(again, UNCAPPED, 100), (2, 0));
+        assert!(caps.accepts(NONE, 7));
     }
 }

@@ -11,14 +11,15 @@ use crate::types::settings::{BandSettings, PoolSettings};
 #[derive(Debug)]
 pub struct Live {
     now: Mutex<PoolSettings>,
-    /// The bands the pool was made with: the order within a band is fixed for its life.
-    first: Vec<BandSettings>,
+    /// Every priority the pool ever had, as it was made: what waits in a band keeps its place in the order, so the
+    /// order is that of the priority for the pool's life.
+    made: Mutex<Vec<BandSettings>>,
 }
 
 impl Live {
     /// What the pool was made from.
     pub fn new(settings: PoolSettings) -> Self {
-        Self { first: settings.bands.clone(), now: Mutex::new(settings) }
+        Self { made: Mutex::new(settings.bands.clone()), now: Mutex::new(settings) }
     }
 
     /// The settings, to read or to change; whoever changes them puts them in force before letting go.
@@ -27,19 +28,34 @@ impl Live {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One line for each band of `wanted` that would need another order among its flows or requests than the pool
-    /// has for it: bands that came later are first come, first served.
+    fn made(&self) -> MutexGuard<'_, Vec<BandSettings>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These settings are in force: the bands that are new were made with their orders.
+    pub fn note_orders(&self, settings: &PoolSettings) {
+        let mut made = self.made();
+        for band in &settings.bands {
+            if made.iter().all(|known| known.priority != band.priority) {
+                made.push(band.clone());
+            }
+        }
+    }
+
+    /// One line for each band of `wanted` that had another order among its flows or requests when its priority was
+    /// made.
     pub fn fixed_orders(&self, wanted: &PoolSettings) -> Vec<String> {
-        let mut faults = Vec::new();
+        let (mut faults, made) = (Vec::new(), self.made());
         for band in &wanted.bands {
-            let made = self.first.iter().find(|first| first.priority == band.priority);
-            let (fairness, order) = made.map_or_else(Default::default, |b| (b.fairness, b.order));
+            let Some(known) = made.iter().find(|known| known.priority == band.priority) else {
+                continue;
+            };
             let at = |field: &str| format!("pools.{}.bands.{}.{field}", wanted.name, band.priority);
-            let fixed = "is fixed when the pool is made: restart";
-            if band.fairness != fairness {
+            let fixed = "is fixed when the band is made: restart";
+            if band.fairness != known.fairness {
                 faults.push(format!("{}: {:?} {fixed}", at("fairness"), band.fairness));
             }
-            if band.order != order {
+            if band.order != known.order {
                 faults.push(format!("{}: {:?} {fixed}", at("order"), band.order));
             }
         }

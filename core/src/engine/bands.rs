@@ -135,11 +135,13 @@ impl Pool {
 
     /// Puts validated settings in force at the next decision.
     pub(super) fn put_in_force(&self, settings: &PoolSettings) -> Result<(), BandError> {
-        let mut plan = Plan::new(settings);
+        let mut plan = Plan::new(settings, self.core().max_waiting());
         let adopted = self.shard().adopt(self.core(), &mut plan);
         adopted.map_err(|refused| match refused {
             Refused::Pool(reason) => BandError::Pool(reason),
             Refused::TooManyBands => BandError::TooMany(self.core().most_bands()),
-        })
+        })?;
+        self.meta().live.note_orders(settings);
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 
 use super::permit::{Admitted, Permit, Slot};
 use super::queue::QueueRef;
-use super::request::{Band, Flow, Request, Ticket};
+use super::request::{Band, Request, Ticket};
 use super::{Admit, EngineCore, FlowName, PoolMeta};
 use crate::admit::word::PoolWord;
 use crate::error::Reason;
@@ -139,27 +139,6 @@ impl Pool {
         Ok(Band { pool: self.id, index })
     }
 
-    /// Interns a flow. Cold: takes a lock, allocates for a new one, waits for the pool's lock. Hot calls
-    /// take the result.
-    ///
-    /// # Errors
-    ///
-    /// [`Reason::FlowTableFull`], [`Reason::Forked`], [`Reason::Poisoned`].
-    pub fn flow(&self, group: &str, tenant: &str, key: &str) -> Result<Flow, Reason> {
-        if self.is_forked() {
-            return Err(Reason::Forked);
-        }
-        let mut is_new = false;
-        let index = self.meta().flows.intern(group, tenant, key, |new| {
-            is_new = true;
-            self.shard().add_flow(self.core(), new)
-        });
-        if is_new {
-            self.shard().look_after(self.core());
-        }
-        Ok(Flow { pool: self.id, index: index? })
-    }
-
     /// What every call checks first: the process, the pool of band and flow, the cost.
     #[inline(always)]
     fn check(&self, request: &Request) -> Result<(), Reason> {
@@ -189,8 +168,20 @@ impl Pool {
             Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns(),
             own => own,
         };
-        let Request { band, flow, cost, bytes, received_ns, slo_ns, .. } = *request;
-        Submission { band, flow, cost, bytes, timeout_ns, queue, tag, received_ns, slo_ns }
+        let Request { band, flow, flow_generation, cost, bytes, received_ns, slo_ns, .. } =
+            *request;
+        Submission {
+            band,
+            flow,
+            flow_generation,
+            cost,
+            bytes,
+            timeout_ns,
+            queue,
+            tag,
+            received_ns,
+            slo_ns,
+        }
     }
 
     #[cold]

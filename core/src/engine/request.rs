@@ -12,11 +12,15 @@ pub struct Band {
     pub(super) index: u8,
 }
 
-/// An interned (group, tenant, key) of a pool, by [`Pool::flow`](super::Pool::flow).
+/// An interned (group, tenant, key) of a pool, by [`Pool::flow`](super::Pool::flow). Good until the pool forgets the
+/// flow because it is [idle](super::Pool::collect_idle_flows) and the table more than half full; a request that names it then is
+/// refused as `flow_table_full`, and the flow is to be interned anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     pub(super) pool: u32,
     pub(super) index: u32,
+    /// Which of the flows that stood at the index.
+    pub(super) generation: u32,
 }
 
 /// One request. Copy, 56 bytes; make it once per kind of request and reuse it.
@@ -30,6 +34,7 @@ pub struct Request {
     pub(super) cost: u32,
     pub(super) timeout_ns: u64,
     pub(super) bytes: u32,
+    pub(super) flow_generation: u32,
     pub(super) band: u8,
     pub(super) received_ns: u64,
     pub(super) slo_ns: u64,
@@ -49,6 +54,7 @@ impl Request {
             cost: 1,
             timeout_ns: Self::DEFAULT_TIMEOUT,
             bytes: 0,
+            flow_generation: 0,
             band: band.index,
             received_ns: u64::MAX,
             slo_ns: u64::MAX,
@@ -72,6 +78,7 @@ impl Request {
     pub const fn flow(mut self, flow: Flow) -> Self {
         self.flow = flow.index;
         self.flow_pool = flow.pool;
+        self.flow_generation = flow.generation;
         self
     }
 

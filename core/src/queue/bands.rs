@@ -139,13 +139,25 @@ impl BandQueues {
     pub fn add_flow(&mut self, flow: u32, tenant: u32) {
         self.rows.add(flow, tenant);
         let (flows, most) = (flow.saturating_add(1), self.max_waiting);
-        let lanes = most.min(flows.saturating_mul(self.count));
-        self.lanes.reserve(lanes, most);
-        if let Some(ranking) = &mut self.ranking {
-            ranking.reserve((self.count + lanes) as usize);
-        }
+        self.lanes.reserve(most.min(flows.saturating_mul(self.count)), most);
         for band in self.bands.iter_mut().take(self.count as usize) {
             band.reserve(most.min(flows.saturating_add(1)), most);
+        }
+    }
+
+    /// Whether requests of the flow wait, in any band. O(bands).
+    pub fn has_waiters(&self, flow: u32) -> bool {
+        (0..self.count).any(|band| {
+            let lane = self.lanes.find(self.rows.lane(flow, band));
+            lane.is_some_and(|it| it.is_of(flow, band) && it.place != Place::Idle)
+        })
+    }
+
+    /// A flow without waiters does not exist any more; its index may be [added](Self::add_flow) for another one.
+    pub fn forget_flow(&mut self, flow: u32) {
+        debug_assert!(!self.has_waiters(flow), "it has no waiters");
+        if let Some(ranking) = &mut self.ranking {
+            ranking.forget(flow);
         }
     }
 
@@ -307,16 +319,15 @@ impl BandQueues {
     fn enqueue_rarely<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, lane: u32) {
         let seq = self.count_in(links, band);
         let known = self.lanes.find_mut(lane).filter(|it| flow == NONE || it.is_of(flow, band));
-        let (lane, tail) = match known {
-            Some(it) => (lane, core::mem::replace(&mut it.tail, idx)),
-            None => {
-                let lane = self.lanes.allocate();
-                let tenant = self.rows.give_lane(flow, band, lane);
-                #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
-                let fresh = Lane { tail: idx, ..Lane::new(flow, tenant, band as u8) };
-                *self.lanes.get_mut(lane) = fresh;
-                (lane, NONE)
-            }
+        let (lane, tail) = if let Some(it) = known {
+            (lane, core::mem::replace(&mut it.tail, idx))
+        } else {
+            let lane = self.lanes.allocate();
+            let tenant = self.rows.give_lane(flow, band, lane);
+            #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+            let fresh = Lane { tail: idx, ..Lane::new(flow, tenant, band as u8) };
+            *self.lanes.get_mut(lane) = fresh;
+            (lane, NONE)
         };
         links.write(idx, Link::new(NONE, tail, seq, lane));
         let it = self.lanes.get_mut(lane);

@@ -1,4 +1,4 @@
-//! Lanes of one tenant at its cap in one band: a [leftist](super::leftist) heap by the arrival of their heads.
+//! Lanes of one tenant at its cap in one band: a [leftist] heap by the arrival of their heads.
 //!
 //! Those of a [ranked](super::ranked) band stand in such a heap too, by their ranks.
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Bands in another order than arrival: of the requests in a lane, of the lanes among each other, or of both.
 //!
 //! `select` says the ranks; here they are obeyed. In such a band the lanes not set aside stand in a
-//! [leftist](super::leftist) heap by (rank, arrival of the head). With an order within the flows a lane is no list but
+//! [leftist] heap by (rank, arrival of the head). With an order within the flows a lane is no list but
 //! such a heap itself, whose links are in a table beside the slab: 40 bytes for each request that may wait, made at
 //! construction, and only in pools with such a band. Any request leaves in O(log n).
 //!
@@ -87,7 +87,7 @@ impl Nodes for ByRank<'_> {
 
 /// What ranked bands need beside the rest.
 #[derive(Debug)]
-pub(super) struct Ranking {
+pub struct Ranking {
     orders: [Option<Box<dyn LaneOrder>>; MAX_BANDS],
     requests: Requests,
     /// The rank of each lane in use.
@@ -95,16 +95,28 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    /// Makes room for `lanes` lanes.
-    pub(super) fn reserve(&mut self, lanes: usize) {
-        if lanes > self.ranks.len() {
-            self.ranks.resize(lanes, Rank::default());
-        }
+    /// For [`BandQueues`] of as many requests and `keyed` bands, if there will be any. Allocates 16 bytes for each
+    /// request and band, and 40 for each request if keyed.
+    pub fn new(max_waiting: u32, keyed: bool) -> Box<Self> {
+        let idle = Node { rank: Rank::default(), seq: 0, spot: Spot::ALONE };
+        Box::new(Self {
+            orders: [const { None }; MAX_BANDS],
+            requests: Requests(vec![idle; if keyed { max_waiting as usize } else { 0 }]),
+            // A lane in use has a waiter, or is the anonymous one of a band.
+            ranks: vec![Rank::default(); max_waiting as usize + MAX_BANDS],
+        })
     }
 
     fn order(&mut self, band: u8) -> &mut dyn LaneOrder {
         let order = self.orders[of(band)].as_deref_mut();
         order.expect("a ranked band has an order")
+    }
+
+    /// A flow does not exist any more.
+    pub(super) fn forget(&mut self, flow: u32) {
+        for order in self.orders.iter_mut().flatten() {
+            order.forget(flow);
+        }
     }
 
     fn by_rank<'a>(&'a self, lanes: &'a mut Lanes) -> ByRank<'a> {
@@ -134,27 +146,42 @@ enum Change {
 }
 
 impl BandQueues {
-    /// Puts a band in an order of its own: `lanes` ranks its flows, `keyed` says that its requests come with ranks as
-    /// well. Before the first flow and request; allocates.
+    /// Puts an empty band in another order: `lanes` ranks its flows (`None`: arrival over all flows), `keyed` says
+    /// that its requests come with ranks as well. `room` is used if the queues have not enough. Afterwards both
+    /// hold what is not needed any more. O(1), nothing is allocated or freed.
+    pub fn set_order(
+        &mut self,
+        band: u32,
+        lanes: &mut Option<Box<dyn LaneOrder>>,
+        keyed: bool,
+        room: &mut Option<Box<Ranking>>,
+    ) {
+        debug_assert!(self.waiting_in(band) == 0, "the band is empty");
+        let (is_ranked, was_ranked) = (lanes.is_some(), self.ranked != 0);
+        if is_ranked && self.ranking.is_none() {
+            self.ranking = room.take();
+        }
+        let Some(ranking) = self.ranking.as_deref_mut() else { return };
+        if keyed
+            && ranking.requests.0.is_empty()
+            && let Some(room) = room.as_deref_mut()
+        {
+            core::mem::swap(&mut ranking.requests, &mut room.requests);
+        }
+        core::mem::swap(&mut ranking.orders[of(band)], lanes);
+        let bit = 1 << (band % 64);
+        self.ranked = self.ranked & !bit | if is_ranked { bit } else { 0 };
+        self.keyed = self.keyed & !bit | if is_ranked && keyed { bit } else { 0 };
+        // While there is one, every dispatch is settled out of line, where the ranks are looked at.
+        self.on_tenants += u32::from(self.ranked != 0);
+        self.on_tenants -= u32::from(was_ranked);
+    }
+
+    /// The same for queues that are not in use yet. Allocates.
     #[must_use]
     pub fn with_order(mut self, band: u32, lanes: Box<dyn LaneOrder>, keyed: bool) -> Self {
-        let count = self.lanes.made() as usize;
-        let ranking = self.ranking.get_or_insert_with(|| {
-            let ranks = vec![Rank::default(); count];
-            let orders = [const { None }; MAX_BANDS];
-            Box::new(Ranking { orders, requests: Requests::default(), ranks })
-        });
-        ranking.orders[of(band)] = Some(lanes);
-        if keyed && ranking.requests.0.is_empty() {
-            let idle = Node { rank: Rank::default(), seq: 0, spot: Spot::ALONE };
-            ranking.requests.0 = vec![idle; self.capacity as usize];
-        }
-        if self.ranked == 0 {
-            // From now on every dispatch is settled out of line, where the ranks are looked at.
-            self.on_tenants += 1;
-        }
-        self.ranked |= 1 << band;
-        self.keyed |= u64::from(keyed) << band;
+        let mut room = Some(Ranking::new(self.capacity, keyed));
+        self.set_order(band, &mut Some(lanes), keyed, &mut room);
         self
     }
 
@@ -346,6 +373,28 @@ impl BandQueues {
             let band = self.lanes.get(lane).band;
             ranking.push(&mut self.bands[of(band)], &mut self.lanes, lane);
         }
+    }
+
+    /// [`walk`](Self::walk) over a lane that is a heap, from its root: parents before children.
+    pub(super) fn walk_heap(&self, root: u32, visit: &mut impl FnMut(u32) -> bool) -> bool {
+        let Some(ranking) = &self.ranking else { return true };
+        let (mut idx, mut from) = (root, NONE);
+        while idx != NONE {
+            let Spot { up, left, right, .. } = ranking.requests.spot(idx);
+            if from == up && !visit(idx) {
+                return false;
+            }
+            // Down to the left, then to the right, then back; a child that is absent is not gone to.
+            let next = if from == up && left != NONE {
+                left
+            } else if from != right && right != NONE {
+                right
+            } else {
+                up
+            };
+            (from, idx) = (idx, next);
+        }
+        true
     }
 
     /// The heap of lanes set aside on a tenant with one more.

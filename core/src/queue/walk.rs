@@ -16,6 +16,12 @@ impl BandQueues {
             return;
         }
         for lane in self.lanes.in_use().take(MOST_LANES) {
+            if self.is_keyed(lane.band.into()) {
+                if !self.walk_heap(lane.head, &mut visit) {
+                    return;
+                }
+                continue;
+            }
             let mut idx = lane.head;
             while idx != NONE {
                 if !visit(idx) {

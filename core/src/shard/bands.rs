@@ -52,6 +52,12 @@ impl BandTable {
         self.cells[index].store(Self::cell(priority, open), Ordering::Relaxed);
     }
 
+    /// The index of a priority, open or not.
+    pub fn index_of(&self, priority: i32) -> Option<u8> {
+        let found = (0..MAX_BANDS).find(|&at| self.get(at).is_some_and(|(p, _)| p == priority))?;
+        u8::try_from(found).ok()
+    }
+
     /// The index of an open band.
     pub fn find(&self, priority: i32) -> Option<u8> {
         let found = (0..MAX_BANDS).find(|&at| self.get(at) == Some((priority, true)))?;

@@ -5,10 +5,10 @@ use super::completions::{OpenQueue, QueueName};
 use super::hold::Session;
 use super::pool::{PoolCore, PoolState, PoolStats};
 use super::turn::Poison;
-use crate::admit::caps::{TenantRow, Usage};
+use crate::admit::caps::{Activity, TenantRow, Usage};
 use crate::admit::word::{PoolWord, TryLock};
 use crate::clock::Now;
-use crate::config::flows::{NewFlow, RowSpec};
+use crate::config::flows::{Found, Handle, Look, Made, NewFlow, RowSpec};
 use crate::error::Reason;
 use crate::sync::{Ordering, fence, yield_now};
 use crate::types::TURN_BUDGET;
@@ -53,6 +53,26 @@ impl PoolView {
         closed: true,
         stats: PoolStats::NONE,
     };
+}
+
+impl PoolState {
+    /// What waits for its flow, or runs, keeps it; a command in the ring names its generation, so it does not.
+    fn look_at_flow(&mut self, look: &Look) -> Found {
+        let Some(Activity { served, is_used, is_pinned }) = self.caps.activity(look.flow) else {
+            return Found::Free;
+        };
+        let in_use = is_used || self.queues.has_waiters(look.flow);
+        if in_use || look.was_in_use || served != look.served {
+            return Found::Used { served, in_use };
+        }
+        if is_pinned || !look.is_due {
+            return Found::Idle;
+        }
+        self.caps.forget(look.flow);
+        self.queues.forget_flow(look.flow);
+        self.refusals.forget(look.flow);
+        Found::Forgotten
+    }
 }
 
 impl Shard {
@@ -122,27 +142,40 @@ impl Shard {
         }
     }
 
-    /// Makes the rows of a new flow; answers its tenant's and its own index. Waits for LOCK; the caller
-    /// looks after the pool.
+    /// Makes the rows of a new flow. Waits for LOCK; the caller looks after the pool.
     ///
     /// # Errors
     ///
     /// [`Reason::Poisoned`].
-    pub fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<(u32, u32), Reason> {
+    pub fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<Made, Reason> {
         self.locked(pool, |st, _| {
             let RowSpec { cap, weight } = new.flow;
-            let (flow, tenant) = match new.tenant {
+            let ((flow, generation), tenant) = match new.tenant {
                 Ok(tenant) => (st.caps.add_flow(tenant, cap, weight), tenant),
                 Err(spec) => {
-                    let (usage, weight) = (Usage::up_to(spec.cap), spec.weight);
-                    let row = TenantRow { usage, weight, group: new.group };
-                    let flow = st.caps.add_tenant(row, cap, new.flow.weight);
-                    (flow, flow)
+                    let row =
+                        TenantRow { usage: Usage::up_to(spec.cap), weight: spec.weight, group: new.group };
+                    let flow = st.caps.add_tenant(row, cap, weight);
+                    (flow, flow.0)
                 }
             };
             st.queues.add_flow(flow, tenant);
             pool.add_flow_node(flow);
-            (tenant, flow)
+            Made { tenant, flow: Handle { index: flow, generation } }
+        })
+    }
+
+    /// Finds out which flows were in use, and forgets those that are due and were not. One hold of LOCK; the
+    /// caller looks after the pool.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Poisoned`].
+    pub fn look_at_flows(&self, pool: &PoolCore, looks: &mut [Look]) -> Result<(), Reason> {
+        self.locked(pool, |st, _| {
+            for look in looks {
+                look.found = st.look_at_flow(look);
+            }
         })
     }
 

@@ -14,14 +14,13 @@ use super::rules::Stop;
 use super::{Shard, codes, view::SlabView};
 use crate::admit::caps::Room;
 use crate::admit::word::PoolWord;
-
 use crate::error::Reason;
 use crate::slab::{Phase, State};
 use crate::sync::planted;
 use crate::types::NONE;
 use crate::types::extend::RequestView;
 
-pub use session::{Notices, Session};
+pub use session::Session;
 pub use submission::Submission;
 
 /// The command a call brings along, but for submit and release, which have turns of their own.
@@ -210,7 +209,8 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.band, submission.flow, self.is_closing()) {
+        let Submission { band, flow, flow_generation, .. } = *submission;
+        if let Some(reason) = self.refusal(band, flow, flow_generation, self.is_closing()) {
             return self.refused(submission, reason);
         }
         let must_follow =
@@ -245,7 +245,8 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.observes {
             return self.observed(submission);
         }
-        if let Some(reason) = self.refusal(submission.band, submission.flow, self.is_closing()) {
+        let Submission { band, flow, flow_generation, .. } = *submission;
+        if let Some(reason) = self.refusal(band, flow, flow_generation, self.is_closing()) {
             return self.refused(submission, reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
@@ -272,7 +273,13 @@ impl<'s, 'n> Hold<'s, 'n> {
 
     /// Why a submission may not even wait.
     #[inline(always)]
-    pub(super) fn refusal(&self, band: u8, flow: u32, is_closed: bool) -> Option<Reason> {
+    pub(super) fn refusal(
+        &self,
+        band: u8,
+        flow: u32,
+        generation: u32,
+        is_closed: bool,
+    ) -> Option<Reason> {
         if is_closed {
             return Some(Reason::ShuttingDown);
         }
@@ -280,7 +287,7 @@ impl<'s, 'n> Hold<'s, 'n> {
             return Some(Reason::UnknownBand);
         }
         // A cap of 0 means refuse: who can never run must not wait for ever.
-        (flow != NONE && self.st.caps.refuses(flow)).then_some(Reason::TenantQueueFull)
+        (!self.st.caps.accepts(flow, generation)).then(|| self.st.why_not(flow, generation))
     }
 
     /// Whether a newcomer may take a slot, given that nobody who waits may run.

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use super::Shard;
 use super::bands::{Priorities, TooManyBands};
+use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
 use super::view::SlabView;
 use crate::admit::gates::BandGates;
@@ -19,6 +20,7 @@ pub struct Plan {
     priorities: Priorities,
     gates: BandGates,
     policy: BandPolicy,
+    orders: NewOrders,
 }
 
 /// Why a plan could not be put in place; nothing changed.
@@ -37,8 +39,8 @@ impl From<TooManyBands> for Refused {
 }
 
 impl Plan {
-    /// For validated settings. Allocates.
-    pub fn new(settings: &PoolSettings) -> Box<Self> {
+    /// For validated settings of a pool in which `max_waiting` requests may wait. Allocates.
+    pub fn new(settings: &PoolSettings, max_waiting: u32) -> Box<Self> {
         let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
         priorities.sort_unstable_by(|a, b| b.cmp(a));
         Box::new(Self {
@@ -49,6 +51,7 @@ impl Plan {
                 settings.slots,
             ),
             policy: BandPolicy::new(&settings.selection, &priorities),
+            orders: NewOrders::new(settings, max_waiting),
             settings: settings.clone(),
             priorities,
         })
@@ -56,9 +59,10 @@ impl Plan {
 
     /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
     fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), TooManyBands> {
-        let PoolState { ranks, queues, .. } = st;
+        let PoolState { ranks, queues, orders, .. } = st;
         let waits = |band| queues.waiting_in(band) != 0;
         let standing = ranks.set(pool.table(), &self.priorities, pool.most_bands(), waits)?;
+        self.orders.swap(orders, pool.table(), queues);
         if standing != self.priorities {
             // Closed bands with waiters keep their place, and with it a ceiling and a weight.
             let Self { settings, gates, policy, .. } = self;
@@ -88,10 +92,14 @@ impl Shard {
     pub(crate) fn change_rows(&self, pool: &PoolCore, rows: &[NewSpec]) -> Result<(), Reason> {
         for some in rows.chunks(ROWS_PER_HOLD) {
             self.reconfigure(pool, |st| {
-                for NewSpec { row, flow, tenant } in some {
-                    let freed =
-                        st.caps.change(*row, (flow.cap, flow.weight), (tenant.cap, tenant.weight));
-                    st.unpark(SlabView::new(self), *row, freed);
+                for NewSpec { handle, flow, tenant } in some {
+                    // It may have been forgotten since: then there is nothing to change.
+                    if st.caps.is_stale(handle.index, handle.generation) {
+                        continue;
+                    }
+                    let (own, its) = ((flow.cap, flow.weight), (tenant.cap, tenant.weight));
+                    let freed = st.caps.change(handle.index, own, its);
+                    st.unpark(SlabView::new(self), handle.index, freed);
                 }
             })?;
         }

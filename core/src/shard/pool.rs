@@ -14,16 +14,14 @@ use crate::queue::wheel::Wheel;
 use crate::ring::command::CommandRing;
 use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
-use crate::select::flow::FlowPolicy;
-use crate::select::request::RequestPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
 use crate::types::MAX_BANDS;
-use crate::types::policy::{Fairness, Order};
-use crate::types::settings::{BandSettings, PoolMode, PoolSettings};
+use crate::types::settings::{PoolMode, PoolSettings};
 
 use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
+use super::orders::{BandOrders, NewOrders};
 use super::refusals::Refusals;
 use super::tracking::Tracking;
 
@@ -83,6 +81,7 @@ impl PoolStats {
 
 /// The plain state. Only the holder of LOCK touches it.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, each looked at alone")]
 pub struct PoolState {
     /// Effective size: what `free` counts down from; `slots` or the leased units of the ceiling.
     pub size: u32,
@@ -92,10 +91,10 @@ pub struct PoolState {
     pub queues: BandQueues,
     /// Flow and tenant rows.
     pub caps: Caps,
+    /// Order of the requests within the flows of each band.
+    pub orders: BandOrders,
     /// Where each band stands.
     pub ranks: BandRanks,
-    /// Order of the requests within the flows of each band.
-    pub orders: Box<[RequestPolicy]>,
     /// Order over the bands.
     pub policy: BandPolicy,
     /// Ceilings, as slot counts.
@@ -162,6 +161,7 @@ pub struct PoolCore {
     max_cost: u32,
     table: BandTable,
     most_bands: usize,
+    max_waiting: u32,
     state: UnsafeCell<PoolState>,
 }
 
@@ -187,9 +187,8 @@ impl PoolCore {
         max_waiting: u32,
         units: u32,
     ) -> Self {
-        let mut ordered: Vec<&BandSettings> = settings.bands.iter().collect();
-        ordered.sort_unstable_by_key(|band| core::cmp::Reverse(band.priority));
-        let bands: Vec<i32> = ordered.iter().map(|band| band.priority).collect();
+        let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
+        bands.sort_unstable_by(|a, b| b.cmp(a));
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
         let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
         let gate = PoolGate::new(units);
@@ -202,6 +201,10 @@ impl PoolCore {
             gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
         }
         let chunks = (settings.max_flows as usize).div_ceil(NODE_CHUNK);
+        let table = BandTable::new(&bands);
+        let mut queues = BandQueues::new(most_bands, max_waiting, settings.max_flows);
+        let mut orders = BandOrders::new();
+        NewOrders::new(settings, max_waiting).swap(&mut orders, &table, &mut queues);
         Self {
             gate,
             ring: CommandRing::new(settings.ring_capacity),
@@ -219,8 +222,8 @@ impl PoolCore {
             state: UnsafeCell::new(PoolState {
                 size: units,
                 slots: settings.slots,
-                queues: queues(&ordered, most_bands, max_waiting, settings.max_flows),
-                orders: ordered.iter().map(|band| RequestPolicy::new(band.order)).collect(),
+                queues,
+                orders,
                 caps: Caps::new(settings.max_flows),
                 ranks: BandRanks::new(bands.len()),
                 policy: BandPolicy::new(&settings.selection, &bands),
@@ -244,8 +247,9 @@ impl PoolCore {
                 is_calm: !is_general,
                 stats: PoolStats::NONE,
             }),
-            table: BandTable::new(&bands),
+            table,
             most_bands,
+            max_waiting,
         }
     }
 
@@ -279,6 +283,11 @@ impl PoolCore {
     /// Different priorities the pool has room for.
     pub fn most_bands(&self) -> usize {
         self.most_bands
+    }
+
+    /// Requests that may wait.
+    pub fn max_waiting(&self) -> u32 {
+        self.max_waiting
     }
 
     /// Most cost a request may have.
@@ -386,21 +395,4 @@ impl PoolCore {
         // SAFETY: LOCK makes the caller the only one with a reference to the state.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
-}
-
-/// The queues of these bands, most urgent first. First come, first served over all flows needs no order of its own.
-fn queues(
-    bands: &[&BandSettings],
-    most_bands: usize,
-    max_waiting: u32,
-    max_flows: u32,
-) -> BandQueues {
-    let plain = BandQueues::new(most_bands, max_waiting, max_flows);
-    let is_plain =
-        |band: &BandSettings| band.fairness == Fairness::GlobalStrict && band.order == Order::Fcfs;
-    let others = (0..).zip(bands).filter(|(_, band)| !is_plain(band));
-    others.fold(plain, |queues, (index, band)| {
-        let fairness = Box::new(FlowPolicy::new(band.fairness));
-        queues.with_order(index, fairness, band.order != Order::Fcfs)
-    })
 }

@@ -87,11 +87,14 @@ impl Shard {
             // It may lack a unit of the ceiling only.
             Admitted::Later if self.ceiling.is_some() => None,
             Admitted::Later => {
-                let (word, refuses) = guarded(self, pool, word, |st| {
-                    (st.word_after(word, false), st.caps.refuses(sub.flow))
+                let (word, reason) = guarded(self, pool, word, |st| {
+                    let (flow, generation) = (sub.flow, sub.flow_generation);
+                    let is_accepted = st.caps.accepts(flow, generation);
+                    let why_not = || st.why_not(flow, generation);
+                    let reason = if is_accepted { Reason::WouldQueue } else { why_not() };
+                    (st.word_after(word, false), reason)
                 });
                 self.unlock_quick(pool, word, None);
-                let reason = if refuses { Reason::TenantQueueFull } else { Reason::WouldQueue };
                 Some(Answer::Rejected(reason))
             }
             Admitted::Unclear => None,
@@ -118,7 +121,7 @@ impl Shard {
                 return Admitted::Unclear;
             }
             if word.free() <= pool.gate.reserve(usize::from(sub.band) % MAX_BANDS)
-                || !st.caps.try_take(sub.flow, sub.cost)
+                || !st.caps.try_take(sub.flow, sub.flow_generation, sub.cost)
             {
                 return Admitted::Later;
             }
@@ -147,7 +150,7 @@ impl Shard {
                 return None;
             }
             let now_ns = st.quiet_at(self, pool)?;
-            if sub.timeout_ns == 0 || st.caps.refuses(sub.flow) {
+            if sub.timeout_ns == 0 || !st.caps.accepts(sub.flow, sub.flow_generation) {
                 return None;
             }
             if sub.queue != NONE && !self.has_place(pool, st, sub.queue) {

@@ -44,6 +44,13 @@ impl Refusals {
         self.total += 1;
     }
 
+    /// A flow was forgotten: its index will mean another one.
+    pub fn forget(&mut self, flow: u32) {
+        for refusal in self.ring.iter_mut().flatten().filter(|it| it.flow == flow) {
+            refusal.flow = NONE;
+        }
+    }
+
     /// Newest first.
     pub fn newest(&self) -> impl Iterator<Item = Refusal> + '_ {
         let last = self.total;
@@ -76,6 +83,8 @@ impl Hold<'_, '_> {
     #[cold]
     pub(super) fn note_refusal(&mut self, band: u8, flow: u32, reason: Reason) {
         let (at_ns, observed) = (self.session.now.ns(), self.st.observes);
+        // The index of a stale handle may mean somebody else by now.
+        let flow = if reason == Reason::FlowTableFull { NONE } else { flow };
         self.st.refusals.note(Refusal { at_ns, flow, band, reason, observed });
     }
 
@@ -89,7 +98,9 @@ impl Hold<'_, '_> {
             return self.refused(sub, Reason::QueueFull);
         }
         self.decide();
-        match self.refusal(sub.band, sub.flow, false) {
+        match self.refusal(sub.band, sub.flow, sub.flow_generation, false) {
+            // Its row may stand for somebody else by now.
+            Some(Reason::FlowTableFull) => return self.refused(sub, Reason::FlowTableFull),
             Some(reason) => {
                 self.st.stats.would_reject += 1;
                 self.note_refusal(sub.band, sub.flow, reason);

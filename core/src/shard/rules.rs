@@ -10,10 +10,10 @@ use super::view::SlabView;
 use crate::admit::caps::{Freed, Room as CapsRoom};
 use crate::admit::word::PoolWord;
 use crate::clock::Clock;
+use crate::error::Reason;
 use crate::queue::{Front, Room, Waiter};
 use crate::sync::planted;
 use crate::types::extend::RequestView;
-use crate::types::rank::Rank;
 use crate::types::{BandMask, NONE};
 
 /// Lanes at their cap that one hold may set aside; a bound on the walk, far above what a turn needs.
@@ -37,6 +37,13 @@ impl PoolState {
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
     pub(super) const fn allows_fast_admits(&self) -> bool {
         !self.tracking.on && !self.observes
+    }
+
+    /// Why requests of a flow are not accepted.
+    #[cold]
+    pub(super) fn why_not(&self, flow: u32, generation: u32) -> Reason {
+        let is_stale = self.caps.is_stale(flow, generation);
+        if is_stale { Reason::FlowTableFull } else { Reason::TenantQueueFull }
     }
 
     /// Slots in use.
@@ -265,8 +272,7 @@ impl PoolState {
         flow: u32,
         about: impl FnOnce() -> RequestView,
     ) {
-        let order = self.orders.get_mut(band as usize).filter(|order| !order.is_fcfs());
-        let rank = order.map_or(Rank::default(), |order| order.rank(&about()));
+        let rank = self.orders.rank(band, about);
         self.queues.enqueue_ranked(&view, idx, band, flow, rank);
     }
 

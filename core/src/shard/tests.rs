@@ -91,7 +91,7 @@ fn what_owed_releases_really_used_is_settled_to_the_token() {
         let pool = &shard.pools()[0];
         let flow = state(pool, |st| {
             let tenant = TenantRow { usage: Usage::up_to(PERMITS), weight: 1, group: 0 };
-            st.caps.add_tenant(tenant, PERMITS, 1)
+            st.caps.add_tenant(tenant, PERMITS, 1).0
         });
         pool.add_flow_node(flow);
         for _ in 0..PERMITS {

@@ -59,6 +59,8 @@ pub struct PoolSettings {
     pub max_flows: u32,
     /// Commands the pool's ring holds, a power of two, 1..=65,536. Full: a submit answers `Busy`.
     pub ring_capacity: u32,
+    /// A flow without requests for so long may be forgotten once the table is more than half full; absent: never.
+    pub flow_idle: Option<Duration>,
     /// Different priorities the pool may have in its life, those of `bands` included, at most 64; fewer than `bands`
     /// has counts as that many. Each costs 8 bytes a flow.
     pub max_bands: u32,
@@ -156,6 +158,8 @@ impl Default for Settings {
 impl PoolSettings {
     /// Slots of a pool that names none.
     pub const DEFAULT_SLOTS: u32 = 32;
+    /// How long a flow of a pool that says nothing is idle before it may be forgotten.
+    pub const FLOW_IDLE: Duration = Duration::from_secs(600);
     /// Commands the ring of a pool holds that names no capacity.
     pub const DEFAULT_RING: u32 = 1024;
     /// Most slots a pool may have.
@@ -176,6 +180,7 @@ impl PoolSettings {
             max_cost: Self::MAX_COST,
             max_flows: 1 << 18,
             ring_capacity: Self::DEFAULT_RING,
+            flow_idle: Some(Self::FLOW_IDLE),
             max_bands: 0,
             mode: PoolMode::Enforce,
             holders: false,

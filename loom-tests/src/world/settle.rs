@@ -62,6 +62,7 @@ impl World {
                 Phase::New => panic!("stranded command"),
                 Phase::Evicted => {}
                 Phase::Free => panic!("free with a ticket out"),
+                Phase::Held | Phase::Running => panic!("no model keeps track of who runs"),
             }
         }
         let holding = i32::try_from(running.iter().sum::<u32>()).expect("few");

@@ -1,11 +1,60 @@
 //! Fairness among the flows of a band and order within them, in both spellings.
 
+use core::time::Duration;
+
 use crate::types::policy::{Fairness, Order};
 
 use super::fault::Faults;
+use super::keys::{Key, Kind};
 use super::node::At;
-use super::plugins::{Policy, Registry};
-use super::read::View;
+use super::plugins::{Policy, Registry, Role};
+use super::read::{Bound, View};
+
+const FAIRNESS: Kind = Kind::Policy(Role::Fairness);
+
+/// `fairness` of a band.
+pub(crate) const FAIRNESS_OF_BAND: Key = Key::new(
+    "fairness",
+    FAIRNESS,
+    "Which flow is next: `global-strict` (one order over all) or `round-robin` (one request each).",
+)
+.default("that of the pool");
+
+/// `order` of a band.
+pub(crate) const ORDER_OF_BAND: Key = Key::new(
+    "order",
+    Kind::Policy(Role::Ordering),
+    "Which request of a flow is next: `fcfs`, `edf` (deadline) or `slo-deadline` (promised first token).",
+)
+.default("`fcfs`");
+
+/// `fairness` of a pool.
+pub(crate) const FAIRNESS_OF_POOL: Key =
+    Key::new("fairness", FAIRNESS, "Fairness of its bands that name none.")
+        .default("`global-strict`");
+
+/// `flowIdle` of a pool.
+pub(crate) const FLOW_IDLE: Key = Key::new(
+    "flowIdle",
+    Kind::Duration { unlimited: true },
+    "A flow idle for so long may be forgotten while over half of `maxFlows` exist.",
+)
+.unit("time")
+.default("10m")
+.live();
+
+/// `fairnessPolicyRef` of the seeds' bands.
+pub(crate) const FAIRNESS_REF: Key =
+    Key::new("fairnessPolicyRef", Kind::Reference(Role::Fairness), "Which flow is next.")
+        .default("`global-strict-fairness-policy`");
+
+/// `orderingPolicyRef` of the seeds' bands.
+pub(crate) const ORDERING_REF: Key = Key::new(
+    "orderingPolicyRef",
+    Kind::Reference(Role::Ordering),
+    "Which request of a flow is next.",
+)
+.default("`fcfs-ordering-policy`");
 
 /// The keys of a band under which they stand.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +109,11 @@ impl Flows {
         let own = self.fairness.as_ref().map_or(fairness, |stated| stated.policy);
         (own, self.order.as_ref().map_or(Order::default(), |stated| stated.policy))
     }
+}
+
+/// How long a flow is idle before it may be forgotten.
+pub(crate) fn idle(pool: &View<'_>, default: Option<Duration>) -> Option<Duration> {
+    pool.duration("flowIdle").map_or(default, Bound::limit)
 }
 
 /// The fairness of a pool's bands that name none.

@@ -3,6 +3,7 @@
 
 use crate::types::settings::PoolSettings;
 
+use super::flows;
 use super::plugins::Role;
 
 mod ceilings;
@@ -86,7 +87,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
+    pub(crate) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
         let (unit, default) = ("", "");
         Self { name, kind, unit, default, required: false, live: false, later: false, about }
     }
@@ -97,12 +98,12 @@ impl Key {
         key
     }
 
-    const fn unit(mut self, unit: &'static str) -> Self {
+    pub(crate) const fn unit(mut self, unit: &'static str) -> Self {
         self.unit = unit;
         self
     }
 
-    const fn default(mut self, default: &'static str) -> Self {
+    pub(crate) const fn default(mut self, default: &'static str) -> Self {
         self.default = default;
         self
     }
@@ -112,7 +113,7 @@ impl Key {
         self
     }
 
-    const fn live(mut self) -> Self {
+    pub(crate) const fn live(mut self) -> Self {
         self.live = true;
         self
     }
@@ -231,20 +232,8 @@ static BAND: &[Key] = &[
     Key::later("maxRequests"),
     Key::later("maxBytes"),
     Key::later("maxTokens"),
-    Key::new(
-        "fairness",
-        Kind::Policy(Role::Fairness),
-        "Which flow is next: `global-strict` (one order over all) or `round-robin` (one request each).",
-    )
-    .default("that of the pool")
-    .live(),
-    Key::new(
-        "order",
-        Kind::Policy(Role::Ordering),
-        "Which request of a flow is next: `fcfs`, `edf` (deadline) or `slo-deadline` (promised first token).",
-    )
-    .default("`fcfs`")
-    .live(),
+    flows::FAIRNESS_OF_BAND,
+    flows::ORDER_OF_BAND,
 ];
 
 static POOL: &[Key] = &[
@@ -273,9 +262,8 @@ static POOL: &[Key] = &[
     )
     .unit("flows")
     .default("262144"),
-    Key::new("fairness", Kind::Policy(Role::Fairness), "Fairness of its bands that name none.")
-        .default("`global-strict`")
-        .live(),
+    flows::FLOW_IDLE,
+    flows::FAIRNESS_OF_POOL,
     Key::later("mode"),
     Key::later("saturation"),
     Key::later("maxHold"),
@@ -362,16 +350,8 @@ static PRIORITY_BAND: &[Key] = &[
     Key::new("name", Kind::Text, "Name in reports; unique in its list.").live(),
     Key::later("maxBytes"),
     Key::later("maxRequests"),
-    Key::new("fairnessPolicyRef", Kind::Reference(Role::Fairness), "Which flow is next.")
-        .default("`global-strict-fairness-policy`")
-        .live(),
-    Key::new(
-        "orderingPolicyRef",
-        Kind::Reference(Role::Ordering),
-        "Which request of a flow is next.",
-    )
-    .default("`fcfs-ordering-policy`")
-    .live(),
+    flows::FAIRNESS_REF,
+    flows::ORDERING_REF,
 ];
 
 /// Parameters of `cross-band-fairness-policy`.

@@ -200,6 +200,7 @@ fn pool(
     let mut pool = PoolSettings::new(name, view.u32("slots").unwrap_or(default_slots));
     pool.max_cost = view.u32("maxCost").unwrap_or(pool.max_cost);
     pool.max_flows = view.u32("maxFlows").unwrap_or(pool.max_flows);
+    pool.flow_idle = flows::idle(view, pool.flow_idle);
     pool.selection = match registry.policy(view, "bandSelection", faults) {
         Some(Policy::Selection(selection)) => selection,
         _ => shared.selection.clone(),

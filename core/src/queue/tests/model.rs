@@ -326,6 +326,7 @@ impl Pool {
         if self.waiting.is_empty() {
             return;
         }
+        self.check_walk();
         let gone = self.waiting[pick % self.waiting.len()];
         assert!(self.queues.remove(&self.links, gone.idx));
         assert!(!self.queues.remove(&self.links, gone.idx), "a request leaves once");
@@ -352,6 +353,21 @@ impl Pool {
         self.queues.tenant_has_room(&self.links, index);
     }
 
+    fn check_walk(&self) {
+        if self.waiting.len() > 1_000 {
+            return;
+        }
+        let (mut seen, mut all) = (Vec::new(), Vec::new());
+        self.queues.walk(&self.links, |idx| {
+            seen.push(idx);
+            true
+        });
+        all.extend(self.waiting.iter().map(|it| it.idx));
+        seen.sort_unstable();
+        all.sort_unstable();
+        assert!(seen == all, "a walk meets everybody once");
+    }
+
     /// Compares the counts.
     pub(super) fn check_counts(&self) {
         assert_eq!(self.queues.waiting() as usize, self.waiting.len());
@@ -371,6 +387,7 @@ impl Pool {
 
     /// Lifts every cap and grants everything: the order is the model's, and nothing is left.
     pub(super) fn drain(&mut self) {
+        self.check_walk();
         for index in 0..self.flow_count() {
             self.set_caps(index, u32::MAX, u32::MAX);
         }

@@ -120,7 +120,9 @@ proptest! {
                     if !all.is_empty() {
                         let gone = all[pick.index(all.len())];
                         queues.remove(&links, gone);
-                        waiting.iter_mut().for_each(|flow| flow.retain(|&idx| idx != gone));
+                        for flow in &mut waiting {
+                            flow.retain(|&idx| idx != gone);
+                        }
                     }
                 }
                 _ => {

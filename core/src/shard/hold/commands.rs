@@ -129,7 +129,7 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        let refusal = self.refusal(body.band, body.flow, self.st.closed);
+        let refusal = self.refusal(body.band, body.flow, body.flow_generation, self.st.closed);
         if let Some(reason) = refusal.filter(|_| !planted!("closed")) {
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));

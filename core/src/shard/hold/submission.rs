@@ -12,6 +12,8 @@ pub struct Submission {
     pub band: u8,
     /// Flow index, or [`NONE`].
     pub flow: u32,
+    /// Which of the flows that stood at that index.
+    pub flow_generation: u32,
     /// Estimated tokens, at least 1.
     pub cost: u32,
     /// Size in bytes.
@@ -31,8 +33,20 @@ pub struct Submission {
 impl Submission {
     /// A request of cost 1 that asks for nothing else.
     pub const fn new(band: u8, flow: u32, timeout_ns: u64) -> Self {
-        let (queue, tag, received_ns, slo_ns) = (NONE, 0, u64::MAX, u64::MAX);
-        Self { band, flow, cost: 1, bytes: 0, timeout_ns, queue, tag, received_ns, slo_ns }
+        let (flow_generation, queue, tag) = (0, NONE, 0);
+        let (received_ns, slo_ns) = (u64::MAX, u64::MAX);
+        Self {
+            band,
+            flow,
+            flow_generation,
+            cost: 1,
+            bytes: 0,
+            timeout_ns,
+            queue,
+            tag,
+            received_ns,
+            slo_ns,
+        }
     }
 
     /// What the order of its band sees of it.
@@ -56,6 +70,7 @@ impl Submission {
         let deadline_ns = self.write(body, now);
         let view = self.view(deadline_ns, now);
         (body.received_ns, body.slo_ns) = (view.received_ns, view.slo_ns);
+        body.flow_generation = self.flow_generation;
     }
 
     /// Fills the body of an entry the caller owns; answers its deadline. `now` is read only if there is a

@@ -116,14 +116,14 @@ impl Twin {
         let mut flows = Vec::from([NONE]);
         let home = super::state(pool, |st| {
             let tenant = TenantRow { usage: Usage::up_to(shape.caps[0]), weight: 1, group: 0 };
-            let home = st.caps.add_tenant(tenant, shape.caps[1], 1);
+            let (home, _) = st.caps.add_tenant(tenant, shape.caps[1], 1);
             st.queues.add_flow(home, home);
             home
         });
         flows.push(home);
         for cap in &shape.caps[2..] {
             flows.push(super::state(pool, |st| {
-                let flow = st.caps.add_flow(home, *cap, 1);
+                let (flow, _) = st.caps.add_flow(home, *cap, 1);
                 st.queues.add_flow(flow, home);
                 flow
             }));

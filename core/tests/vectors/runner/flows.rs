@@ -58,7 +58,9 @@ pub(crate) fn picked(input: &Value) -> Result<Value> {
         }
         let idx = take(&mut queues, &links);
         let flow = waiting.iter().position(|flow| idx.is_some_and(|idx| flow.contains(&idx)));
-        waiting.iter_mut().for_each(|flow| flow.retain(|one| Some(*one) != idx));
+        for flow in &mut waiting {
+            flow.retain(|one| Some(*one) != idx);
+        }
         picked.push(flow.map_or(Value::Null, |flow| json!(names[flow])));
     }
     Ok(Value::Array(picked))
@@ -95,6 +97,6 @@ pub(crate) fn order(input: &Value) -> Result<Value> {
     for (idx, item) in (0..).zip(items) {
         queues.enqueue_ranked(&links, idx, 0, NONE, order.rank(&view(policy, item)?));
     }
-    let gone = std::iter::from_fn(|| take(&mut queues, &links));
+    let gone = core::iter::from_fn(|| take(&mut queues, &links));
     Ok(gone.map(|idx| items[idx as usize]["id"].clone()).collect())
 }

@@ -43,6 +43,14 @@ pools: {p: {}}";
 }
 
 #[test]
+fn idle_flows_may_be_kept_for_ever() {
+    let idle = |text: &str| good(text).settings.pools[0].flow_idle.map(|it| it.as_secs());
+    assert_eq!((idle(""), idle("pools: {p: {}}")), (Some(600), Some(600)));
+    assert_eq!(idle("pools: {p: {flowIdle: 90s}}"), Some(90));
+    assert_eq!(idle("pools: {p: {flowIdle: unlimited}}"), None);
+}
+
+#[test]
 fn what_names_nothing_or_another_kind_or_contradicts_itself_is_refused() {
     refused(&[
         (
