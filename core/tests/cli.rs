@@ -158,7 +158,8 @@ fn check_draws_the_gates_of_every_pool() {
 
 #[test]
 fn check_shows_64_bands_and_the_committed_documents() {
-    let bands: String = (1..64).map(|p| format!("{{priority: {p}}},")).collect();
+    let bands: Vec<String> = (1..64).map(|p| format!("{{priority: {p}}}")).collect();
+    let bands = bands.join(", ");
     let text =
         format!("bands: [{bands}]\npools: {{p: {{slots: 100, {}}}}}", holdback("minCeiling: 0.1"));
     let dir = scratch("many");
