@@ -76,6 +76,93 @@ fn a_waiter_below_its_ceiling_is_granted_where_another_holdback_gates_it() {
 }
 
 #[test]
+fn over_busy_bands_a_lone_band_has_the_whole_pool_and_gives_way_as_soon_as_another_waits() {
+    let (engine, pool) = engine(&shape("minCeiling: 0.5, activeBands: busy"));
+    let mut held = Vec::new();
+    while let Ok(permit) = admit(&pool, 0) {
+        held.push(permit);
+    }
+    assert_eq!(held.len(), 10, "alone, the lowest band is not held back");
+    let queue = engine.completion_queue(4).unwrap();
+    for (tag, priority) in [(1, 0), (2, 20)] {
+        let request = Request::new(pool.band(priority).unwrap());
+        let _ticket = pool.submit(&request, &queue, tag).unwrap();
+    }
+    // The top band waits: now the lowest has half of the slots, which it has already.
+    held.truncate(8);
+    let mut granted = Vec::new();
+    while let Some(completion) = queue.poll() {
+        granted.push((completion.tag, completion.outcome.unwrap()));
+    }
+    assert_eq!(granted.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn pressure_of_the_queue_gates_the_lowest_band_and_time_alone_opens_it_again() {
+    let adaptive = "{signal: queueDepth, target: 0.3, full: 0.8, recoveryRate: 1}";
+    let text = format!(
+        "{}pools: {{p: {{slots: 10, holdback: {}}}}}",
+        BANDS.replace("driver: host", "driver: host, maxRequests: 10"),
+        shape(&format!("minCeiling: 0.1, adaptive: {adaptive}"))
+    );
+    let config = Config::load(&text, [], "t.yaml").unwrap();
+    let clock = Clock::manual();
+    let engine = Engine::start_with_clock(&config.settings, clock.clone()).unwrap();
+    let pool = engine.pool("p").unwrap();
+    let mut held: Vec<_> = (0..10).map(|_| admit(&pool, 0).unwrap()).collect();
+    let queue = engine.completion_queue(16).unwrap();
+    let top = Request::new(pool.band(20).unwrap());
+    for tag in 0..8 {
+        let _ticket = pool.submit(&top, &queue, tag).unwrap();
+    }
+    // Eight of ten places were taken: full pressure. Then all of them get their slots and are done.
+    held.truncate(2);
+    let done: Vec<_> = core::iter::from_fn(|| queue.poll()).collect();
+    assert_eq!(done.len(), 8);
+    drop(done);
+    // Two run and nobody waits, but the pressure stays a while: a tenth of the pool is the lowest band's.
+    assert_eq!(admit(&pool, 0).err(), Some(Reason::WouldQueue));
+    let low = Request::new(pool.band(0).unwrap());
+    let _ticket = pool.submit(&low, &queue, 99).unwrap();
+    assert!(queue.poll().is_none());
+    // After half a second half of it is given back: 0.55 of the pool.
+    clock.set(clock.now_ns() + 500_000_000);
+    engine.poll();
+    assert_eq!(queue.poll().map(|completion| completion.tag), Some(99));
+}
+
+#[test]
+fn the_soft_reflective_policy_opens_every_other_decision_at_seven_of_ten() {
+    let (_engine, pool) = engine("soft-reflective-ceiling-policy");
+    let mut held: Vec<_> = (0..7).map(|_| admit(&pool, 20).unwrap()).collect();
+    // Given back at once, so that seven run at each decision.
+    let open: Vec<_> = (0..6).map(|_| admit(&pool, 0).is_ok()).collect();
+    assert_eq!(open.iter().filter(|open| **open).count(), 3, "{open:?}");
+    held.extend((0..3).map(|_| admit(&pool, 20).unwrap()));
+    assert_eq!(held.len(), 10, "the top band is never held back");
+}
+
+#[test]
+fn a_newcomer_of_a_pool_whose_gates_move_fetches_the_unit_it_lacks() {
+    for holdback in [
+        shape("minCeiling: 0.5"),
+        shape("minCeiling: 0.5, activeBands: busy"),
+        "soft-reflective-ceiling-policy".to_owned(),
+    ] {
+        let text = format!(
+            "{}pools: {{p: {{slots: 2, holdback: {holdback}}}, q: {{slots: 2}}}}",
+            BANDS.replace("driver: host", "driver: host, ceiling: 2"),
+        );
+        let config = Config::load(&text, [], "t.yaml").unwrap();
+        let engine = Engine::start_with_clock(&config.settings, Clock::manual()).unwrap();
+        let pool = engine.pool("p").unwrap();
+        let held: Vec<_> = (0..2).map(|_| admit(&pool, 20)).collect();
+        assert!(held.iter().all(Result::is_ok), "{holdback}: {held:?}");
+        assert!(admit(&pool, 20).is_err(), "the engine's ceiling holds");
+    }
+}
+
+#[test]
 fn an_engine_refuses_ceilings_that_no_loader_saw() {
     let faults = |holdback: Holdback, selection: Option<BandSelection>| {
         let mut settings = Config::load(BANDS, [], "t.yaml").unwrap().settings;

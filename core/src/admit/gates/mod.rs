@@ -203,10 +203,10 @@ impl BandGates {
         }
     }
 
-    /// Tokens in flight, where the source counts them.
+    /// Tokens in flight. Nothing happens where the source does not count them.
     #[inline]
     pub fn set_tokens(&mut self, tokens: u64) {
-        if self.count != tokens {
+        if self.count != tokens && self.counts_tokens() {
             self.count = tokens;
             self.open_for = 0;
         }
@@ -229,15 +229,21 @@ impl BandGates {
     }
 
     /// What the caller counted so far. The saturation that makes is asked for only where ceilings move, which are
-    /// compared with it.
+    /// compared with it. Nothing happens where the caller does not count.
     #[inline]
     pub fn set_count(&mut self, count: u64, saturation: impl FnOnce() -> f64) {
-        if let (true, Source::Counted { saturation: told }) = (self.is_dynamic(), &mut self.source)
-        {
+        let is_dynamic = self.is_dynamic();
+        let Source::Counted { saturation: told } = &mut self.source else { return };
+        if is_dynamic {
             *told = saturation();
-            self.open_for = 0;
         }
-        self.set_tokens(count);
+        self.count = count;
+        self.open_for = 0;
+    }
+
+    /// Whether the caller counts, and has to tell by [`set_count`](Self::set_count).
+    pub fn is_counted(&self) -> bool {
+        matches!(self.source, Source::Counted { .. })
     }
 
     /// Dispatches counted since the last sample.

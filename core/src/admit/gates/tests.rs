@@ -118,6 +118,8 @@ fn what_the_caller_counts_closes_the_gate_and_the_mode_follows_it() {
             let reading = gates.reading(4);
             assert_eq!((reading.activates, reading.stays_active), (count >= 50, count >= 25));
         }
+        gates.set_tokens(0);
+        assert_eq!(gates.eligible(3) & 0b10, 0, "tokens are not what counts here");
         gates.set_gauge(Some(0.1));
         assert_eq!(gates.eligible(3), 0b11);
         gates.set_gauge(None);
