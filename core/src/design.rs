@@ -180,9 +180,23 @@
 //! contention, which would need "contention" defined for callers that overlap.
 //!
 //! ## Refused by name
-//! `activeBands: busy`, the sigmoid holdback and the other policies of later versions are refused with their path and
-//! the word "not yet", not ignored.
+//! Policies and keys of later versions are refused with their path and the words "not available in this version", not
+//! ignored.
 //! *Rejected:* accepting and ignoring unknown policies. A configuration that loads is one that is obeyed.
+//!
+//! ## Ceilings that move have no slot count
+//! A ceiling that stays is a count of running requests, and the pool-only fast path compares that alone. Ceilings that
+//! follow the busy bands, a signal or the number of decisions, and saturations that follow samples or tokens, move
+//! without any change of that count: such a pool has every reserve at "gated", so each admit is decided under LOCK by
+//! gates that were asked in the same decision.
+//! *Rejected:* republishing reserves at each change. Between a change and its publication the fast path would admit what
+//! is gated, and the soft-reflective policy changes with every decision.
+//!
+//! ## Adaptive pressure is a line through one anchor
+//! Pressure is computed from the last moment the signal held it up, not summed from look to look. So it does not depend
+//! on how often anybody looked, rounding never adds up, and a pool that slept wakes with the right ceilings.
+//! *Rejected:* an exponential average, which needs a time step and is different for each; a controller with a second
+//! state (an integral term), which can oscillate under a constant signal.
 //!
 //! ## Waker cells are `atomic-waker`, in a wrapper
 //! Registering a waker against a concurrent wake is a protocol of its own with a proven small crate. It clones and

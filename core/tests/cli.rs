@@ -66,7 +66,112 @@ fn check_prints_weights_credits_round_and_ceilings() {
     assert!(text.contains("at most 9 others"), "{text}");
     let row: Vec<&str> =
         text.lines().find(|l| l.contains("interactive")).unwrap().split_whitespace().collect();
-    assert_eq!(row, ["20", "interactive", "6", "60.0%", "6", "1.000", "8"]);
+    assert_eq!(row, ["20", "interactive", "6", "60.0%", "6", "1.000", "8", "0.500..1.000"]);
+}
+
+/// A pool of ten slots with three bands and these keys more.
+fn pool(more: &str) -> String {
+    format!("bands: [{{priority: 20}}, {{priority: 10}}]\npools: {{p: {{slots: 10, {more}}}}}\n")
+}
+
+fn holdback(parameters: &str) -> String {
+    format!("holdback: {{type: priority-holdback-policy, parameters: {{{parameters}}}}}")
+}
+
+/// What `check` prints of a pool from the line with `title` on, word by word.
+fn checked(test: &str, more: &str, title: &str) -> Vec<String> {
+    let path = write(&scratch(test), "c.yaml", &pool(more));
+    let output = bandgate(&["check", &path]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let (_, rows) = text.split_once(title).unwrap_or_else(|| panic!("no {title:?} in {text}"));
+    let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    rows.lines().skip(1).map(squeezed).collect()
+}
+
+#[test]
+fn check_prints_the_three_regions_of_the_gates_with_their_counts_and_mode() {
+    let wfq = "bandSelection: {type: cross-band-fairness-policy, parameters: {activationThreshold: 0.5, deactivationThreshold: 0.4}}";
+    let listed = holdback("domain: explicit, ceilings: {20: 1, 10: 0.7, 0: 0.3}");
+    let rows = checked("regions", &format!("{wfq}, {listed}"), "gates over saturation");
+    assert_eq!(
+        rows,
+        [
+            "saturation running mode open bands",
+            "0.000 to 0.300 0..2 strict all",
+            "0.300 to 0.400 3 strict 10 and higher",
+            "0.400 to 0.500 4 as before 10 and higher",
+            "0.500 to 0.700 5..6 wfq 10 and higher",
+            "0.700 to 1.000 7..9 wfq 20 and higher",
+            "1.000 and up 10 - none",
+        ]
+    );
+}
+
+#[test]
+fn check_says_what_moves_the_ceilings_and_between_what() {
+    let adaptive =
+        "minCeiling: 0.3, adaptive: {signal: queueDepth, target: 0.25, restCeiling: 0.8}";
+    let rows = checked("adaptive", &holdback(adaptive), "pool p");
+    assert_eq!(rows[1], "20 - - - - 0.800 8 1.000 10 -");
+    assert_eq!(rows[3], "0 - - - - 0.800 8 0.300 3 -");
+    let follows = "ceilings follow queue depth: at rest up to 0.25, pressed from 1 on, given back at 0.1 per second";
+    assert_eq!(rows[4], follows);
+    let titles: Vec<&String> = rows.iter().filter(|row| row.starts_with("gates")).collect();
+    assert_eq!(
+        titles,
+        ["gates over saturation, at rest", "gates over saturation, under full pressure"]
+    );
+
+    let busy = holdback("minCeiling: 0.3, activeBands: busy");
+    let rows = checked("busy", &busy, "ceilings follow the busy bands");
+    assert_eq!(rows[0], "gates over saturation, every band busy");
+    assert_eq!(rows[2], "0.000 to 0.300 0..2 strict all");
+
+    let rows = checked("soft", "holdback: soft-reflective-ceiling-policy", "always below");
+    assert_eq!(rows[..3], ["20 1.000", "10 0.667", "0 0.500"]);
+    assert!(rows.contains(&"0.90 1 in 9".to_owned()), "{rows:?}");
+}
+
+#[test]
+fn check_draws_the_gates_of_every_pool() {
+    let dir = scratch("gates");
+    let adaptive = holdback("minCeiling: 0.3, adaptive: {target: 0.25, full: 2}");
+    let mut document = pool(&adaptive);
+    document = document.replace("}}\n", "}, soft: {holdback: soft-reflective-ceiling-policy}}\n");
+    let (config, svg) = (write(&dir, "c.yaml", &document), dir.join("gates.svg"));
+    let output = bandgate(&["check", &config, "--svg", svg.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let picture = fs::read_to_string(&svg).unwrap();
+    assert!(picture.starts_with("<svg"), "{picture}");
+    for text in ["Gates of c", "p (10 slots)", "soft (32 slots)", "p: ceilings over saturation"] {
+        assert!(picture.contains(text), "{text}");
+    }
+    // Three curves of the family, each with its corners at the target and at full pressure.
+    assert!(picture.matches("<polyline").count() >= 3, "{picture}");
+    let bad = write(&dir, "bad.yaml", "pools: {p: {slots: 0}}");
+    let out = dir.join("none.svg");
+    refused(&["check", &bad, "--svg", out.to_str().unwrap()], "pools.p.slots");
+    assert!(!out.exists(), "a picture of nothing");
+    refused(&["check", &config, "--svg", "no/such/dir/x.svg"], "its directory does not exist");
+}
+
+#[test]
+fn check_shows_64_bands_and_the_committed_documents() {
+    let bands: Vec<String> = (1..64).map(|p| format!("{{priority: {p}}}")).collect();
+    let bands = bands.join(", ");
+    let text =
+        format!("bands: [{bands}]\npools: {{p: {{slots: 100, {}}}}}", holdback("minCeiling: 0.1"));
+    let dir = scratch("many");
+    let (config, svg) = (write(&dir, "c.yaml", &text), dir.join("c.svg"));
+    let output = bandgate(&["check", &config, "--svg", svg.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("63 and higher"));
+    for entry in fs::read_dir(format!("{PACKAGE}/tests/configs")).unwrap() {
+        let path = entry.unwrap().path();
+        let output = bandgate(&["check", path.to_str().unwrap(), "--svg", svg.to_str().unwrap()]);
+        assert!(output.status.success(), "{}: {}", path.display(), stderr(&output));
+    }
 }
 
 #[test]

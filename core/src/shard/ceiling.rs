@@ -178,11 +178,14 @@ impl Hold<'_, '_> {
     pub(super) fn draw_for_newcomer(&mut self, newcomer: &Submission) -> bool {
         let Some(ceiling) = self.shard.ceiling.as_deref() else { return false };
         let (free, size, flow) = (self.word.free(), self.st.size, newcomer.flow);
-        let rank = self.st.ranks.rank(newcomer.band.into()) as usize;
+        let rank = self.st.ranks.rank(newcomer.band.into());
         let has_room = || flow == NONE || self.st.caps.room(flow) == Room::Yes;
-        let reserve = || self.st.gates.reserve(rank, size.saturating_add(1));
-        let lacks_unit = free <= 0 && size < self.st.slots && has_room() && reserve() <= free;
-        if !lacks_unit || self.would_run_with_unit() {
+        // One unit helps only where none is missing already; asked of the gates, not of the reserve, which tells
+        // nothing of gates that move.
+        let lacks_unit = free == 0 && size < self.st.slots && has_room();
+        let running = self.running();
+        let is_open = lacks_unit && self.st.gates.eligible(running) >> rank & 1 == 1;
+        if !is_open || self.would_run_with_unit() {
             return false;
         }
         if !ceiling.is_asked() && self.draw(ceiling, 1) {

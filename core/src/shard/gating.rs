@@ -4,7 +4,6 @@
 
 use super::hold::Hold;
 use super::pool::PoolState;
-use super::rules::Stop;
 use crate::admit::gates::GateInput;
 use crate::types::{BandMask, MAX_BANDS};
 
@@ -71,7 +70,9 @@ impl Hold<'_, '_> {
 
     #[cold]
     fn look_again(&self) -> u64 {
-        let is_held_back = self.stop() == Some(Stop::NobodyMayRun);
+        // Not asked of the last walk: a newcomer that is gated is queued without one. Without a free slot the release
+        // that makes one finds whatever moved.
+        let is_held_back = self.st.queues.waiting() != 0 && self.word.free() > 0;
         if !is_held_back || !self.st.gates.is_dynamic() {
             return u64::MAX;
         }

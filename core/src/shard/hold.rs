@@ -186,11 +186,6 @@ impl<'s, 'n> Hold<'s, 'n> {
         }
     }
 
-    /// How the last walk ended.
-    pub(super) fn stop(&self) -> Option<Stop> {
-        self.stop
-    }
-
     /// Whether the last walk found that nobody who waits may run.
     pub(super) fn nobody_may_run(&self) -> bool {
         self.stop == Some(Stop::NobodyMayRun)

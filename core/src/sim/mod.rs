@@ -17,6 +17,7 @@
 
 pub mod assign;
 pub mod engine;
+pub mod regions;
 pub mod replay;
 pub mod report;
 pub mod scheme;

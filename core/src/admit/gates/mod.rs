@@ -11,6 +11,7 @@
 //! | every decision | [`BandGates::eligible`], then [`BandGates::reading`] |
 //! | a dispatch, where the saturation is sampled | [`BandGates::count_dispatch`] |
 //! | tokens in flight changed, where they count | [`BandGates::set_tokens`] |
+//! | a sample whose steps differ by request | [`BandGates::set_counted`], then [`BandGates::set_count`] before every decision |
 //! | a sample, a gauge, another source, other slots | [`BandGates::set_sampled`], [`BandGates::set_gauge`], [`BandGates::set_source`], [`BandGates::resize`]; then publish the [`BandGates::reserve`] of every band |
 //!
 //! A pool whose gates move by more than its running requests has every band's reserve at
@@ -57,7 +58,8 @@ pub struct BandGates {
     gauge: Option<f64>,
     slots: u32,
     dispatched: u32,
-    tokens: u64,
+    /// Tokens in flight, or what the caller counts.
+    count: u64,
     policy: CeilingPolicy,
     /// Most urgent first.
     bands: ArrayVec<i32, MAX_BANDS>,
@@ -130,7 +132,7 @@ impl BandGates {
             gauge: None,
             slots,
             dispatched: 0,
-            tokens: 0,
+            count: 0,
             policy,
             bands: bands.iter().copied().collect(),
             faults,
@@ -181,7 +183,7 @@ impl BandGates {
     /// What saturation is computed from, as long as no gauge is set. Counts of dispatches and tokens begin anew.
     pub fn set_source(&mut self, source: Source) {
         self.source = source;
-        (self.dispatched, self.tokens) = (0, 0);
+        (self.dispatched, self.count) = (0, 0);
         self.recount();
     }
 
@@ -201,13 +203,47 @@ impl BandGates {
         }
     }
 
-    /// Tokens in flight, where the source counts them.
+    /// Tokens in flight. Nothing happens where the source does not count them.
     #[inline]
     pub fn set_tokens(&mut self, tokens: u64) {
-        if self.tokens != tokens {
-            self.tokens = tokens;
+        if self.count != tokens && self.counts_tokens() {
+            self.count = tokens;
             self.open_for = 0;
         }
+    }
+
+    /// From now on the caller counts. `count_of` says for a saturation at which count it is reached (0: it is now,
+    /// `u64::MAX`: never); it must not fall as the level rises. Such a source is for samples whose steps are not
+    /// the same for every dispatch. `saturation` is the sample's; NaN counts as 1.0.
+    pub fn set_counted(&mut self, saturation: f64, count_of: impl Fn(f64) -> u64) {
+        let saturation = if saturation.is_nan() { 1.0 } else { saturation };
+        self.source = Source::Counted { saturation };
+        (self.dispatched, self.count) = (0, 0);
+        self.limits.fill_many(&self.ceilings, &count_of);
+        if let Some((thresholds, counts)) = &mut self.thresholds {
+            // As the thresholds are compared: an inverted pair must not deactivate as it activates.
+            let deactivation = thresholds.deactivation.min(thresholds.activation);
+            counts.many = (count_of(thresholds.activation), count_of(deactivation));
+        }
+        self.recount();
+    }
+
+    /// What the caller counted so far. The saturation that makes is asked for only where ceilings move, which are
+    /// compared with it. Nothing happens where the caller does not count.
+    #[inline]
+    pub fn set_count(&mut self, count: u64, saturation: impl FnOnce() -> f64) {
+        let is_dynamic = self.is_dynamic();
+        let Source::Counted { saturation: told } = &mut self.source else { return };
+        if is_dynamic {
+            *told = saturation();
+        }
+        self.count = count;
+        self.open_for = 0;
+    }
+
+    /// Whether the caller counts, and has to tell by [`set_count`](Self::set_count).
+    pub fn is_counted(&self) -> bool {
+        matches!(self.source, Source::Counted { .. })
     }
 
     /// Dispatches counted since the last sample.
@@ -216,14 +252,19 @@ impl BandGates {
     }
 
     /// Goes on where other gates stop that this pool had until now: source, counts, gauge, slots, faults, and the
-    /// state of a policy of ours of the same kind. For a reload, under LOCK; a host's policy begins anew.
+    /// state of a policy of ours of the same kind. For a reload, under LOCK; a host's policy begins anew, and what
+    /// the caller counts has to be told again by [`set_counted`](Self::set_counted).
     pub fn inherit(&mut self, old: &Self) {
         self.policy.inherit(&old.policy);
         (self.source, self.gauge, self.slots) = (old.source, old.gauge, old.slots);
-        (self.dispatched, self.tokens) = (old.dispatched, old.tokens);
+        (self.dispatched, self.count) = (old.dispatched, old.count);
         self.faults = self.faults.saturating_add(old.faults);
         self.is_fault_told |= old.is_fault_told;
         self.recount();
+        if let Source::Counted { saturation } = self.source {
+            // Nothing is known of the counts of these ceilings; the sample itself holds until they are told.
+            self.set_counted(saturation, |level| if saturation >= level { 0 } else { u64::MAX });
+        }
     }
 
     fn effective(&self) -> Source {
@@ -236,7 +277,7 @@ impl BandGates {
             self.limits.fill(&source, &self.ceilings, self.slots);
         }
         if let Some((thresholds, counts)) = &mut self.thresholds {
-            *counts = ThresholdCounts::of(&source, thresholds, self.slots);
+            counts.fill(&source, thresholds, self.slots);
         }
         self.is_plain = !self.is_dynamic() && source == Source::Running;
         self.given = None;
@@ -245,7 +286,7 @@ impl BandGates {
 
     /// The saturation the gate compares while `running` requests run.
     pub fn saturation(&self, running: u32) -> f64 {
-        let Self { slots, dispatched, tokens, .. } = *self;
+        let Self { slots, dispatched, count: tokens, .. } = *self;
         self.effective().saturation(&Counts { running, slots, dispatched, tokens })
     }
 
@@ -306,25 +347,25 @@ impl BandGates {
     fn look_closely(&mut self, running: u32) {
         let source = self.effective();
         let few = if let Source::Stepped { .. } = source { self.dispatched } else { running };
+        let many = source.counts_many().then_some(self.count);
         let bands = self.ceilings.len();
         let open = if self.is_dynamic() {
             let saturation = self.saturation(running);
             self.ceilings.partition_point(|&ceiling| !gated(saturation, ceiling))
         } else {
             let open = self.limits.few[..bands].partition_point(|&limit| few < limit);
-            let in_tokens = |many: &[u64; MAX_BANDS]| {
-                many[..bands].partition_point(|&limit| self.tokens < limit)
-            };
-            self.limits.many.as_deref().map_or(open, |many| open.min(in_tokens(many)))
+            match (many, &self.limits.many) {
+                (Some(many), Some(limits)) => {
+                    open.min(limits[..bands].partition_point(|&limit| many < limit))
+                }
+                _ => open,
+            }
         };
         self.open = first_bands(open);
-        let by_running =
-            matches!(source, Source::Running | Source::Requests { .. } | Source::Hybrid { .. });
-        (self.open_from, self.open_for) = if by_running { (running, 1) } else { (0, u32::MAX) };
+        let holds = if source.counts_running() { (running, 1) } else { (0, u32::MAX) };
+        (self.open_from, self.open_for) = holds;
         self.given = match &self.thresholds {
-            Some((_, counts)) if source != Source::Running => {
-                Some(counts.reading(few, self.tokens))
-            }
+            Some((_, counts)) if source != Source::Running => Some(counts.reading(few, many)),
             _ => None,
         };
     }

@@ -48,6 +48,11 @@ pub enum Source {
         /// Tokens that mean 1.0.
         tokens: u64,
     },
+    /// Something the caller counts and has turned each level into a count for.
+    Counted {
+        /// Saturation as last told.
+        saturation: f64,
+    },
 }
 
 impl Source {
@@ -64,6 +69,16 @@ impl Source {
         matches!(self, Self::Running | Self::Requests { .. })
     }
 
+    /// Whether the wide count moves it: tokens, or what the caller counts.
+    pub(super) fn counts_many(&self) -> bool {
+        matches!(self, Self::Tokens { .. } | Self::Hybrid { .. } | Self::Counted { .. })
+    }
+
+    /// Whether the number of running requests moves it.
+    pub(super) fn counts_running(&self) -> bool {
+        matches!(self, Self::Running | Self::Requests { .. } | Self::Hybrid { .. })
+    }
+
     /// Whether only a new value moves it.
     pub fn is_constant(&self) -> bool {
         match self {
@@ -77,7 +92,7 @@ impl Source {
     pub fn saturation(&self, counts: &Counts) -> f64 {
         match *self {
             Self::Running => saturation(counts.running, counts.slots),
-            Self::Gauge(value) => value,
+            Self::Gauge(value) | Self::Counted { saturation: value } => value,
             Self::Stepped { base, per_dispatch } => stepped(base, per_dispatch, counts.dispatched),
             Self::Requests { max } => saturation(counts.running, max),
             Self::Tokens { max } => of_tokens(counts.tokens, max),
@@ -131,7 +146,7 @@ fn least(never: u64, reached: impl Fn(u64) -> bool) -> u64 {
 pub(super) struct Limits {
     /// In running requests, or in dispatches since the sample.
     pub(super) few: [u32; MAX_BANDS],
-    /// In tokens; absent until a source counts them.
+    /// In tokens, or in what the caller counts; absent until a source needs it.
     pub(super) many: Option<Box<[u64; MAX_BANDS]>>,
 }
 
@@ -151,21 +166,22 @@ impl Limits {
                 Source::Stepped { base, per_dispatch } => {
                     dispatches(base, per_dispatch, |saturation| gated(saturation, ceiling))
                 }
-                Source::Tokens { .. } => u32::MAX,
+                Source::Tokens { .. } | Source::Counted { .. } => u32::MAX,
             };
         }
-        let in_tokens = match *source {
-            Source::Tokens { max } | Source::Hybrid { tokens: max, .. } => Some(max),
-            _ => None,
-        };
-        if in_tokens.is_some() && self.many.is_none() {
-            self.many = Some(Box::new([0; MAX_BANDS]));
-        }
-        // Once there it stays: a gauge that comes and goes under LOCK must not allocate.
-        for (many, &ceiling) in self.many.iter_mut().flat_map(|all| all.iter_mut()).zip(ceilings) {
-            *many = in_tokens.map_or(u64::MAX, |max| {
+        if let Source::Tokens { max } | Source::Hybrid { tokens: max, .. } = *source {
+            self.fill_many(ceilings, |ceiling| {
                 least(MAX_TOKENS, |tokens| gated(of_tokens(tokens, max), ceiling))
             });
+        }
+    }
+
+    /// The wide counts. Once there they stay: a gauge that comes and goes under LOCK must not allocate, nor
+    /// forget what the caller counted.
+    pub(super) fn fill_many(&mut self, ceilings: &[f64], count_of: impl Fn(f64) -> u64) {
+        let many = self.many.get_or_insert_with(|| Box::new([0; MAX_BANDS]));
+        for (many, &ceiling) in many.iter_mut().zip(ceilings) {
+            *many = count_of(ceiling);
         }
     }
 }
@@ -185,15 +201,15 @@ fn dispatches(base: f64, per_dispatch: f64, reached: impl Fn(f64) -> bool) -> u3
 pub(super) struct ThresholdCounts {
     /// In running requests, or in dispatches since the sample.
     pub(super) few: ThresholdSlots,
-    /// Activation and deactivation in tokens.
-    pub(super) many: Option<(u64, u64)>,
+    /// Activation and deactivation in tokens, or in what the caller counts.
+    pub(super) many: (u64, u64),
 }
 
 impl ThresholdCounts {
-    /// For a source.
-    pub(super) fn of(source: &Source, thresholds: &Thresholds, slots: u32) -> Self {
+    /// For a source. What the caller counts stays as he told it.
+    pub(super) fn fill(&mut self, source: &Source, thresholds: &Thresholds, slots: u32) {
         let reading = |saturation: f64| thresholds.reading(saturation);
-        let few = match *source {
+        self.few = match *source {
             Source::Running => thresholds.limits(slots),
             Source::Requests { max } | Source::Hybrid { requests: max, .. } => {
                 thresholds.limits(max)
@@ -206,29 +222,24 @@ impl ThresholdCounts {
                 activation: dispatches(base, per_dispatch, |s| reading(s).activates),
                 deactivation: dispatches(base, per_dispatch, |s| reading(s).stays_active),
             },
-            Source::Tokens { .. } => {
+            Source::Tokens { .. } | Source::Counted { .. } => {
                 ThresholdSlots { activation: u32::MAX, deactivation: u32::MAX }
             }
         };
-        let in_tokens = |max| {
+        if let Source::Tokens { max } | Source::Hybrid { tokens: max, .. } = *source {
             let of = |tokens| reading(of_tokens(tokens, max));
             let activation = least(MAX_TOKENS, |tokens| of(tokens).activates);
-            (activation, least(MAX_TOKENS, |tokens| of(tokens).stays_active))
-        };
-        let many = match *source {
-            Source::Tokens { max } | Source::Hybrid { tokens: max, .. } => Some(in_tokens(max)),
-            _ => None,
-        };
-        Self { few, many }
+            self.many = (activation, least(MAX_TOKENS, |tokens| of(tokens).stays_active));
+        }
     }
 
-    /// The sides these counts lie on.
-    pub(super) fn reading(&self, few: u32, tokens: u64) -> Reading {
-        let reading = self.few.reading(few);
-        let Some((activation, deactivation)) = self.many else { return reading };
+    /// The sides these counts lie on; `many` only where the source has such a count.
+    pub(super) fn reading(&self, few: u32, many: Option<u64>) -> Reading {
+        let (reading, (activation, deactivation)) = (self.few.reading(few), self.many);
+        let reached = |level| many.is_some_and(|many| many >= level);
         Reading {
-            activates: reading.activates || tokens >= activation,
-            stays_active: reading.stays_active || tokens >= deactivation,
+            activates: reading.activates || reached(activation),
+            stays_active: reading.stays_active || reached(deactivation),
         }
     }
 }

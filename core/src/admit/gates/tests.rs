@@ -77,7 +77,7 @@ fn down_from(count: usize) -> Vec<i32> {
 #[test]
 fn own_dispatches_since_a_sample_close_the_gate_without_another_sample() {
     let mut gates = BandGates::new(&listed(&[1.0, 0.5]), &BandSelection::Strict, &[1, 0], 4);
-    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, stale: 0 });
+    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, ..Sampled::default() });
     assert!(gates.counts_dispatches() && !gates.is_slot_count());
     let mut seen = Vec::new();
     for _ in 0..8 {
@@ -85,7 +85,7 @@ fn own_dispatches_since_a_sample_close_the_gate_without_another_sample() {
         gates.count_dispatch();
     }
     assert_eq!(seen, [0b11, 0b11, 0b01, 0b01, 0b01, 0b01, 0, 0]);
-    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, stale: 0 });
+    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, ..Sampled::default() });
     assert_eq!(gates.eligible(9), 0b11, "the sample has them in it");
     gates.set_gauge(Some(0.75));
     assert_eq!(gates.eligible(0), 0b01);
@@ -94,11 +94,53 @@ fn own_dispatches_since_a_sample_close_the_gate_without_another_sample() {
 }
 
 #[test]
+fn what_the_caller_counts_closes_the_gate_and_the_mode_follows_it() {
+    for holdback in [listed(&[1.0, 0.5]), Holdback::SoftReflective] {
+        let is_fixed = holdback != Holdback::SoftReflective;
+        let mut gates = BandGates::new(&holdback, &wfq(0.75, 0.5), &[1, 0], 4);
+        // Hundredths above a sample of 0.25.
+        let base: u64 = 25;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]
+        let room = |level: f64| ((level * 100.0) as u64).saturating_sub(base);
+        gates.set_counted(0.25, room);
+        assert!(!gates.is_slot_count());
+        for count in [0, 24, 25, 26, 49, 50, 74, 75, 80] {
+            #[allow(clippy::cast_precision_loss, reason = "small")]
+            let saturation = (base + count) as f64 / 100.0;
+            gates.set_count(count, || saturation);
+            if is_fixed {
+                let open = u64::from(count < 75) | u64::from(count < 25) << 1;
+                assert_eq!(gates.eligible(3), open, "{count}");
+            } else {
+                assert_eq!(gates.saturation(3), saturation);
+                assert_eq!(gates.eligible(3) & 1, u64::from(saturation < 1.0));
+            }
+            let reading = gates.reading(4);
+            assert_eq!((reading.activates, reading.stays_active), (count >= 50, count >= 25));
+        }
+        gates.set_tokens(0);
+        assert_eq!(gates.eligible(3) & 0b10, 0, "tokens are not what counts here");
+        gates.set_gauge(Some(0.1));
+        assert_eq!(gates.eligible(3), 0b11);
+        gates.set_gauge(None);
+        gates.set_count(80, || 1.05);
+        assert_eq!(gates.eligible(3), 0, "a gauge that came and went forgot nothing");
+        let mut next = BandGates::new(&listed(&[1.0, 0.2]), &BandSelection::Strict, &[1, 0], 4);
+        next.inherit(&gates);
+        assert_eq!(next.eligible(3) & 0b10, 0, "the sample holds for new ceilings");
+    }
+}
+
+#[test]
 fn faulty_samples_close_rather_than_open() {
     let mut gates = BandGates::new(&Holdback::None, &BandSelection::Strict, &[0], 4);
-    gates.set_sampled(Sampled { saturation: f64::NAN, per_dispatch: f64::NAN, stale: 0 });
+    gates.set_sampled(Sampled {
+        saturation: f64::NAN,
+        per_dispatch: f64::NAN,
+        ..Sampled::default()
+    });
     assert_eq!((gates.eligible(0), gates.saturation(0)), (0, 1.0));
-    gates.set_sampled(Sampled { saturation: 0.5, per_dispatch: -1.0, stale: 0 });
+    gates.set_sampled(Sampled { saturation: 0.5, per_dispatch: -1.0, ..Sampled::default() });
     gates.count_dispatch();
     assert_eq!((gates.eligible(0), gates.reserve(0, 4)), (1, 0), "a step back is no step");
 }

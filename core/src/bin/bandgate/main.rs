@@ -12,7 +12,6 @@ mod replay;
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
     process::ExitCode,
 };
 
@@ -39,13 +38,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check a configuration; print weights, credits, round and ceilings of every band.
+    /// Check a configuration; print weights, credits, round, ceilings and gates of every band.
     ///
     /// BANDGATE__ variables are laid over the file, as in the engine.
-    Check {
-        /// The YAML file.
-        config: PathBuf,
-    },
+    Check(check::Args),
     /// Print the JSON Schema of the configuration.
     Schema,
     /// Replay a trace against one or more configurations and compare them, band by band.
@@ -54,7 +50,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Check { config } => check::run(&config),
+        Command::Check(args) => check::run(&args),
         Command::Schema => schema(),
         Command::Replay(args) => replay::run(&args),
     };

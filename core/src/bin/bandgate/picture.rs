@@ -12,10 +12,10 @@ const HEAD: u32 = 64;
 const LONGEST_BRIDGE: f64 = 0.03;
 /// Panels in a row.
 const COLUMNS: usize = 3;
-const FONT: &str = "sans-serif";
+pub(crate) const FONT: &str = "sans-serif";
 
 /// Colours that stay apart for colour-blind eyes and in grey (Okabe and Ito, 2008), most urgent band first.
-const COLOURS: [RGBColor; 7] = [
+pub(crate) const COLOURS: [RGBColor; 7] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 114, 178),
     RGBColor(0, 158, 115),
