@@ -77,7 +77,7 @@ fn down_from(count: usize) -> Vec<i32> {
 #[test]
 fn own_dispatches_since_a_sample_close_the_gate_without_another_sample() {
     let mut gates = BandGates::new(&listed(&[1.0, 0.5]), &BandSelection::Strict, &[1, 0], 4);
-    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, stale: 0 });
+    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, ..Sampled::default() });
     assert!(gates.counts_dispatches() && !gates.is_slot_count());
     let mut seen = Vec::new();
     for _ in 0..8 {
@@ -85,7 +85,7 @@ fn own_dispatches_since_a_sample_close_the_gate_without_another_sample() {
         gates.count_dispatch();
     }
     assert_eq!(seen, [0b11, 0b11, 0b01, 0b01, 0b01, 0b01, 0, 0]);
-    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, stale: 0 });
+    gates.set_sampled(Sampled { saturation: 0.25, per_dispatch: 0.125, ..Sampled::default() });
     assert_eq!(gates.eligible(9), 0b11, "the sample has them in it");
     gates.set_gauge(Some(0.75));
     assert_eq!(gates.eligible(0), 0b01);
@@ -96,9 +96,13 @@ fn own_dispatches_since_a_sample_close_the_gate_without_another_sample() {
 #[test]
 fn faulty_samples_close_rather_than_open() {
     let mut gates = BandGates::new(&Holdback::None, &BandSelection::Strict, &[0], 4);
-    gates.set_sampled(Sampled { saturation: f64::NAN, per_dispatch: f64::NAN, stale: 0 });
+    gates.set_sampled(Sampled {
+        saturation: f64::NAN,
+        per_dispatch: f64::NAN,
+        ..Sampled::default()
+    });
     assert_eq!((gates.eligible(0), gates.saturation(0)), (0, 1.0));
-    gates.set_sampled(Sampled { saturation: 0.5, per_dispatch: -1.0, stale: 0 });
+    gates.set_sampled(Sampled { saturation: 0.5, per_dispatch: -1.0, ..Sampled::default() });
     gates.count_dispatch();
     assert_eq!((gates.eligible(0), gates.reserve(0, 4)), (1, 0), "a step back is no step");
 }
