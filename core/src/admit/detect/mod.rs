@@ -23,6 +23,7 @@ pub mod concurrency;
 pub mod since;
 pub mod stages;
 pub mod utilization;
+mod validate;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -31,6 +32,7 @@ pub use concurrency::Concurrency;
 pub use since::{Mark, SinceSample};
 pub use stages::{Stages, role_of};
 pub use utilization::Utilization;
+pub use validate::faults;
 
 /// The detector of a pool.
 #[derive(Debug)]

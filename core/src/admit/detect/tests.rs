@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
 
-use super::{Concurrency, Detector, SinceSample, Stages, Utilization, checked, role_of};
+use super::{Concurrency, Detector, SinceSample, Stages, Utilization, checked, faults, role_of};
 use crate::admit::ceiling::gated;
 use crate::types::extend::{BackendSample, Role, Sampled, SaturationDetector};
 use crate::types::saturation::{
@@ -222,6 +222,32 @@ fn what_was_dispatched_while_a_sample_was_taken_is_counted_on() {
     assert!((since.saturation(99) - 0.94).abs() < 1e-9);
     since.sample(detector.read(&backends), None);
     assert_eq!(since.saturation(99), 0.9);
+}
+
+#[test]
+fn a_start_refuses_what_no_detector_can_compute_with() {
+    let params =
+        ConcurrencyParams { max_requests: 0, max_tokens: 0, headroom: -1.0, ..Default::default() };
+    let found = faults(&SaturationSource::Concurrency(params));
+    let fields: Vec<&str> = found.iter().map(|(field, _)| *field).collect();
+    assert_eq!(fields, ["maxConcurrency", "maxTokenConcurrency", "headroom"]);
+    let params = UtilizationParams {
+        queue_depth: 0,
+        kv: f64::NAN,
+        stale_after: Duration::ZERO,
+        headroom: f64::NAN,
+        ..Default::default()
+    };
+    let found = faults(&SaturationSource::Utilization(params));
+    let wrong = [
+        ("queueDepthThreshold", "0: must be 1 to 1000000"),
+        ("kvCacheUtilThreshold", "NaN: must be above 0 and at most 1"),
+        ("metricsStalenessThreshold", "0ns: must be above 0s"),
+        ("headroom", "NaN: must be 0 to 100"),
+    ];
+    assert_eq!(found, wrong.map(|(field, fault)| (field, fault.into())));
+    assert!(faults(&SaturationSource::Utilization(UtilizationParams::default())).is_empty());
+    assert!(faults(&SaturationSource::Concurrency(ConcurrencyParams::default())).is_empty());
 }
 
 fn a_backend() -> impl Strategy<Value = BackendSample> {
