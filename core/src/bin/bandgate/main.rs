@@ -5,6 +5,7 @@
 
 mod check;
 mod demo;
+mod explain;
 mod load;
 mod outputs;
 mod picture;
@@ -46,6 +47,8 @@ enum Command {
         /// The YAML file.
         config: PathBuf,
     },
+    /// Say what would happen to one request at a saturation, step by step, and which rule decides.
+    Explain(explain::Args),
     /// Print the JSON Schema of the configuration.
     Schema,
     /// Replay a trace against one or more configurations and compare them, band by band.
@@ -55,6 +58,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Check { config } => check::run(&config),
+        Command::Explain(args) => explain::run(&args),
         Command::Schema => schema(),
         Command::Replay(args) => replay::run(&args),
     };
