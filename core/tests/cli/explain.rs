@@ -245,7 +245,9 @@ fn engine(
                     permits.push(permit.unwrap());
                     is_served |= is_asked;
                     let at = waiting.iter().position(|(p, _)| *p == priority && !is_asked);
-                    at.into_iter().for_each(|at| before[at] += 1);
+                    if let Some(at) = at {
+                        before[at] += 1;
+                    }
                 }
                 Poll::Pending => left.push((priority, is_asked, future)),
             }
@@ -280,7 +282,7 @@ fn the_answers_are_what_a_real_engine_does() {
                 states.iter().map(|(priority, count)| format!("{priority}={count}")).collect();
             let band_text = band.to_string();
             let mut args = vec!["--band", band_text.as_str(), "--saturation", "1"];
-            counts.iter().for_each(|count| args.extend(["--waiting", count.as_str()]));
+            args.extend(counts.iter().flat_map(|count| ["--waiting", count.as_str()]));
             let (answer, _) = explain(&config, &args);
             let (before, releases) = engine(&config, 10, band, &states).unwrap();
             let told = |priority: i32| {

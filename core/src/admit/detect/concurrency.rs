@@ -62,7 +62,9 @@ impl Concurrency {
             }
             (aggregate, _) => {
                 let mut ratios = Ratios::default();
-                samples.iter().for_each(|sample| ratios.add(self.ratio(sample)));
+                for sample in samples {
+                    ratios.add(self.ratio(sample));
+                }
                 ratios.read(aggregate)
             }
         }

@@ -7,7 +7,8 @@
 use crate::types::extend::Sampled;
 
 /// Units of a whole.
-const WHOLE: f64 = (1_u64 << 48) as f64;
+const WHOLE: f64 = 281_474_976_710_656.0;
+const _: () = assert!(WHOLE.to_bits() == (1023 + 48) << 52, "2^48");
 
 /// What a pool had dispatched at one moment: taken when the host begins to ask its backends, and given back with
 /// what they answered.
@@ -109,8 +110,9 @@ impl SinceSample {
 /// A step in units, rounded up; more than fits is all that fits.
 #[allow(
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "the cast saturates, and a step is checked to be 0 or more"
+    reason = "the cast saturates, and a step is checked to be 0 or more; whole numbers of a double go back into one"
 )]
 fn units(step: f64) -> u64 {
     // Scaling by a power of two is exact; the ceiling needs no library.

@@ -20,7 +20,7 @@ pub(crate) fn utilization(view: &View<'_>, faults: &mut Faults) -> Option<Utiliz
     Some(UtilizationParams {
         queue_depth: view.u32("queueDepthThreshold").unwrap_or(default.queue_depth),
         kv: view.f64("kvCacheUtilThreshold").unwrap_or(default.kv),
-        stale_after: stale_after(view, faults)?.unwrap_or(default.stale_after),
+        stale_after: stale_after(view, default.stale_after, faults)?,
         staleness: match view.text("stalenessPolicy").as_deref() {
             Some("ignore") => StalenessPolicy::Ignore,
             Some("probe") => StalenessPolicy::Probe,
@@ -31,11 +31,10 @@ pub(crate) fn utilization(view: &View<'_>, faults: &mut Faults) -> Option<Utiliz
     })
 }
 
-/// Inner `None`: not stated; outer: at fault.
-fn stale_after(view: &View<'_>, faults: &mut Faults) -> Option<Option<Duration>> {
+fn stale_after(view: &View<'_>, default: Duration, faults: &mut Faults) -> Option<Duration> {
     let key = "metricsStalenessThreshold";
-    let stated = view.duration(key).and_then(Bound::limit);
-    if stated != Some(Duration::ZERO) {
+    let stated = view.duration(key).and_then(Bound::limit).unwrap_or(default);
+    if !stated.is_zero() {
         return Some(stated);
     }
     let message =

@@ -1,6 +1,7 @@
 //! The steps of one decision, in the order in which the engine asks them.
 #![forbid(unsafe_code)]
 
+use core::fmt::Write;
 use core::time::Duration;
 
 use bandgate_core::{
@@ -203,8 +204,9 @@ impl Steps<'_> {
             show::band(&self.question.bands[band]),
             own.ceiling
         );
+        // Writing to a string cannot fail.
         if let Some(slots) = own.ceiling_slots {
-            says += &format!(" ({slots} of {} slots)", place.slots);
+            let _ = write!(says, " ({slots} of {} slots)", place.slots);
         }
         self.done.push(Step { rule: Rule::Gate, decides: false, says, bands: states });
         self.mode(place, mode, level);
@@ -262,8 +264,11 @@ impl Steps<'_> {
             .collect();
         let mut says = format!("{free} of {} free", place.slots);
         if !ahead.is_empty() {
-            says +=
-                &format!(", after those who waited and may run got theirs: {}", ahead.join(", "));
+            let _ = write!(
+                says,
+                ", after those who waited and may run got theirs: {}",
+                ahead.join(", ")
+            );
         }
         self.note(Rule::Slots, says);
     }
