@@ -1,6 +1,6 @@
 //! Answers of the saturation detectors.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use bandgate_core::admit::detect::{Detector, Stages, role_of};
 use bandgate_core::types::extend::{BackendSample, Sampled, SaturationDetector};
