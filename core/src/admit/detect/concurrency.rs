@@ -9,7 +9,7 @@
 //! | hybrid | mean of max(requests / L, tokens / T) | max(1 / L, c / T) / n | the highest; max(1 / L, c / T) |
 //!
 //! The sums are exact: a request raises one backend's count by 1 and its tokens by c, so `max(a + x, b + y) <=
-//! max(a, b) + max(x, y)` bounds the hybrid ratio of that backend, and the aggregate by [`spread`].
+//! max(a, b) + max(x, y)` bounds the hybrid ratio of that backend, and the aggregate by `spread`.
 //!
 //! There is no notion of age: the host counts what it has in flight itself. No backend at all is full (1.0); one that
 //! is not known yet is a sample of zeros, capacity without load.

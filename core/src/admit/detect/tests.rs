@@ -354,6 +354,24 @@ proptest! {
         }
     }
 
+    /// The same when some of them have ended meanwhile: only who runs is counted.
+    #[test]
+    fn who_has_ended_since_the_sample_need_not_be_counted(
+        detector in a_detector(),
+        mut backends in prop::collection::vec(a_backend(), 0..8),
+        burst in prop::collection::vec((any::<usize>(), 1..5_000_u32), 1..60),
+        ended in any::<usize>(),
+    ) {
+        let mut since = SinceSample::default();
+        since.sample(Stages::read(&detector, &backends).effective, None);
+        burst.iter().for_each(|&(_, cost)| since.dispatched(cost));
+        let running = &burst[ended % (burst.len() + 1)..];
+        running.iter().for_each(|&(place, cost)| put(&mut backends, place, cost));
+        let again = Stages::read(&detector, &backends).effective.saturation;
+        let now = since.saturation(u32::try_from(running.len()).unwrap_or(u32::MAX));
+        prop_assert!(again <= now + 1e-9, "{again} {now}");
+    }
+
     /// A gate that closes stays closed under more of the same.
     #[test]
     fn more_dispatched_never_opens_a_gate(
