@@ -95,6 +95,7 @@
 //! | --- | --- | --- |
 //! | who is next among bands (WFQ, strict) | `select/band/`: `credits.rs`, `virtual_time.rs`, `wfq.rs` | `tests/vectors`, `tests/fairness.rs`, `tests/wfq.rs` |
 //! | the weights | `select/band/weights.rs` | the same |
+//! | what a pool of backends reads | `admit/detect/` | vectors of saturation, properties beside them |
 //! | when a band is gated | `admit/ceiling/` (shapes, adaptive, reflective), `admit/gates/` (counts, sources) | vectors of holdback, tests beside them |
 //! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
 //! | order among flows, first come first served | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |
@@ -248,6 +249,28 @@
 //! was repaid a whole quota while another is still owed goes behind it; bands that rejoin together keep their order; a
 //! moment in which every band is gated is no ranking; an added band starts at the least virtual time of those that were
 //! eligible at the last ranking. With one gate moving the decisions are the literal ones, and `tests/fairness/literal.rs` compares them.
+//!
+//! ## Saturation without a word is running over slots
+//! A `flowControl:` document that names no detector has the pool's own count, although the reference then makes a
+//! utilisation detector: that one reads metrics it scrapes itself, and here nothing is scraped. Without a host that
+//! reports, such a detector would see no backend, read 1.0 and hold back every request. For the same reason a pool with a
+//! detector counts slots until the first report; an empty report is a pool without backends and reads 1.0.
+//! *Rejected:* the reference's default, which starts closed in every host that does not know of it.
+//!
+//! ## A sample and what was sent since
+//! A sample is old when it is used, and a pool decides many times between two. So a detector says with each reading how
+//! much one more request can add at most, wherever it is placed, and the pool adds that per dispatch until the next
+//! reading. Of those dispatched since only as many count as are still running: a pool of short requests is not
+//! closed by its own past. A property test places bursts on backends at random and reads again.
+//! *Rejected:* smoothing (late where it matters), and subtracting what ended (a request that ends on one backend makes no
+//! room in the queue of another).
+//!
+//! ## Backends of which nothing is known
+//! Metrics that are stale count as full, or not at all, or are probed: one request at a time while the pool is otherwise
+//! idle. A probe never opens a band whose ceiling is 0, and never runs beside other requests, because what those do
+//! to a backend that does not report is just what is not known. How often a host refreshes its metrics is not visible
+//! from here, so a threshold below that interval cannot be refused; `CONFIG.md` says it at the key.
+//! *Rejected:* failing open after a while (a backend that died under load gets all of it back at once).
 //!
 //! ## The schema comes from the key table
 //! One table of keys drives unknown-key detection, suggestions, the reference and the JSON Schema.

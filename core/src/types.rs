@@ -7,6 +7,7 @@ pub mod extend;
 pub mod holdback;
 pub mod policy;
 pub mod rank;
+pub mod saturation;
 pub mod settings;
 
 /// Bands a pool may have; one bit each in a `u64` mask.

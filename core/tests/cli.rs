@@ -1,6 +1,9 @@
 //! The `bandgate` command from outside: exit codes, messages, tables, JSON and picture.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+#[path = "cli/explain.rs"]
+mod explain;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -19,6 +19,8 @@ mod flows;
 mod input;
 #[path = "vectors/runner/ranks.rs"]
 mod ranks;
+#[path = "vectors/runner/saturation.rs"]
+mod saturation;
 #[path = "vectors/runner/sequence.rs"]
 mod sequence;
 

@@ -137,20 +137,28 @@ pub struct BackendSample {
     pub age_ns: Option<u64>,
 }
 
-/// A saturation, and how much each request dispatched after the sample adds to it.
+/// A saturation, and how much what is dispatched after the sample adds to it at most.
+///
+/// A request of `cost` tokens adds at most `max(per_dispatch, cost * per_token)`, wherever it is placed. So a burst
+/// between two samples is stopped by its own count and cannot overshoot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampled {
     /// At the time of the sample; 1.0 is full, more is possible.
     pub saturation: f64,
-    /// Added per request dispatched since, 0 or more, so that a burst between two samples cannot overshoot.
+    /// Most that one dispatched request adds whatever its cost, 0 or more.
     pub per_dispatch: f64,
-    /// Backends whose metrics were too old or absent.
+    /// Most that each token of a dispatched request adds, 0 or more.
+    pub per_token: f64,
+    /// Backends whose metrics were too old or absent; one that serves both stages counts in each.
     pub stale: u32,
+    /// Nothing is known of the backends that decide, and the pool asks: as long as it reads so, an idle pool may
+    /// run one request (of a band whose ceiling is above 0), and a pool that is not idle none.
+    pub probe: bool,
 }
 
 /// Turns samples of the backends into one saturation. Runs on the thread that reports the samples, not under the
 /// lock bit, possibly on several at once.
 pub trait SaturationDetector: fmt::Debug + Send + Sync {
-    /// The saturation of these backends. NaN counts as 1.0.
+    /// The saturation of these backends. What is no number, or below 0, counts as 1.0, each field of it.
     fn read(&self, samples: &[BackendSample]) -> Sampled;
 }

@@ -4,6 +4,7 @@ use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
 use super::policy::{BandSelection, Fairness, Holdback, Order};
+use super::saturation::SaturationSource;
 
 /// Who runs the turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct PoolSettings {
     pub selection: BandSelection,
     /// Ceilings of the bands.
     pub holdback: Holdback,
+    /// Where its saturation comes from.
+    pub saturation: SaturationSource,
     /// Most cost (tokens) one request may have, 1..=16,777,216.
     pub max_cost: u32,
     /// Flows this pool may intern, 1..=1,048,576.
@@ -177,6 +180,7 @@ impl PoolSettings {
             bands: alloc::vec![BandSettings::new(0)],
             selection: BandSelection::Strict,
             holdback: Holdback::None,
+            saturation: SaturationSource::Slots,
             max_cost: Self::MAX_COST,
             max_flows: 1 << 18,
             ring_capacity: Self::DEFAULT_RING,

@@ -5,6 +5,7 @@
 
 mod check;
 mod demo;
+mod explain;
 mod load;
 mod outputs;
 mod picture;
@@ -42,6 +43,8 @@ enum Command {
     ///
     /// BANDGATE__ variables are laid over the file, as in the engine.
     Check(check::Args),
+    /// Say what would happen to one request at a saturation, step by step, and which rule decides.
+    Explain(explain::Args),
     /// Print the JSON Schema of the configuration.
     Schema,
     /// Replay a trace against one or more configurations and compare them, band by band.
@@ -51,6 +54,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Schema => schema(),
         Command::Replay(args) => replay::run(&args),
     };

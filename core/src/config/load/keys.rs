@@ -7,8 +7,10 @@ use super::flows;
 use super::plugins::Role;
 
 mod ceilings;
+mod saturation;
 
 pub(crate) use ceilings::{HOLDBACK, STATIC_LIMIT};
+pub(crate) use saturation::{CONCURRENCY, DETECTOR, UTILIZATION};
 
 /// How an integer may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +172,11 @@ pub(crate) static ROOT: &[Key] = &[
     Key::later("replicas"),
     Key::later("routing"),
     Key::later("metrics"),
-    Key::later("saturationDetector"),
+    Key::new(
+        "saturationDetector",
+        Kind::Object(DETECTOR),
+        "Older place of `flowControl.saturationDetector`; gives a warning.",
+    ),
 ];
 
 static ENGINE: &[Key] = &[
@@ -265,7 +271,13 @@ static POOL: &[Key] = &[
     flows::FLOW_IDLE,
     flows::FAIRNESS_OF_POOL,
     Key::later("mode"),
-    Key::later("saturation"),
+    Key::new(
+        "saturation",
+        Kind::Policy(Role::Saturation),
+        "Where the saturation comes from: `slots` (running over slots), `gauge` (the host sets it), or a detector over the backends the host reports.",
+    )
+    .default("that of `flowControl`, else `slots`")
+    .live(),
     Key::later("maxHold"),
     Key::later("slotIdentity"),
     Key::later("sessionAffinity"),
@@ -341,7 +353,11 @@ static FLOW_CONTROL: &[Key] = &[
     Key::later("noEndpointRequestTTL"),
     Key::later("defaultPriorityBand"),
     Key::later("defaultNegativePriorityBand"),
-    Key::later("saturationDetector"),
+    Key::new(
+        "saturationDetector",
+        Kind::Object(DETECTOR),
+        "Where the saturation of every pool comes from that does not say otherwise.",
+    ),
     Key::later("enableEviction"),
 ];
 

@@ -17,6 +17,7 @@ mod policies;
 mod pools;
 mod read;
 mod reference;
+mod saturation;
 mod schema;
 mod value;
 

@@ -1,14 +1,16 @@
 //! Policies by name: the plugin types there are, the `plugins:` list, and the references into it.
 
 use crate::types::policy::{Adaptive, BandSelection, Fairness, Holdback, Order, Signal};
+use crate::types::saturation::SaturationSource;
 
 use super::check::nearest;
 use super::fault::Faults;
 use super::holdback::{holdback, static_limit};
-use super::keys::{CROSS_BAND, HOLDBACK, Key, STATIC_LIMIT};
+use super::keys::{CONCURRENCY, CROSS_BAND, HOLDBACK, Key, STATIC_LIMIT, UTILIZATION};
 use super::node::{At, Node, Value};
 use super::policies;
 use super::read::View;
+use super::saturation;
 use super::value::{not_yet, quoted};
 
 /// What a policy decides.
@@ -28,7 +30,7 @@ impl Role {
             Self::UsageLimit => "usage limit policy",
             Self::Fairness => "fairness policy",
             Self::Ordering => "ordering policy",
-            Self::Saturation => "saturation detector",
+            Self::Saturation => "source of saturation",
         }
     }
 
@@ -53,6 +55,11 @@ pub(crate) struct PluginType {
 }
 
 impl PluginType {
+    /// Whether it reads backends: what a signal may name. `slots` and `gauge` are the pool's own saturation.
+    fn is_detector(&self) -> bool {
+        self.role == Role::Saturation && ![SLOTS, GAUGE].contains(&self.name)
+    }
+
     /// The short word of a fairness or ordering policy: its name without what all of them have.
     fn word(&self) -> Option<&'static str> {
         match self.role {
@@ -79,6 +86,10 @@ const ROUND_ROBIN: &str = "round-robin-fairness-policy";
 const FCFS: &str = "fcfs-ordering-policy";
 const EDF: &str = "edf-ordering-policy";
 const SLO_DEADLINE: &str = "slo-deadline-ordering-policy";
+const SLOTS: &str = "slots";
+const GAUGE: &str = "gauge";
+const UTILIZATION_DETECTOR: &str = "utilization-detector";
+const CONCURRENCY_DETECTOR: &str = "concurrency-detector";
 const STATIC: &str = "static-usage-limit-policy";
 const SOFT_REFLECTIVE: &str = "soft-reflective-ceiling-policy";
 
@@ -95,8 +106,18 @@ pub(crate) static TYPES: &[PluginType] = &[
     now(FCFS, Role::Ordering),
     now(EDF, Role::Ordering),
     now(SLO_DEADLINE, Role::Ordering),
-    later("utilization-detector", Role::Saturation),
-    later("concurrency-detector", Role::Saturation),
+    now(SLOTS, Role::Saturation),
+    now(GAUGE, Role::Saturation),
+    PluginType {
+        name: UTILIZATION_DETECTOR,
+        role: Role::Saturation,
+        status: Status::Now(UTILIZATION),
+    },
+    PluginType {
+        name: CONCURRENCY_DETECTOR,
+        role: Role::Saturation,
+        status: Status::Now(CONCURRENCY),
+    },
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static PluginType> {
@@ -134,6 +155,7 @@ pub(crate) enum Policy {
     Holdback(Holdback),
     Fairness(Fairness),
     Order(Order),
+    Saturation(SaturationSource),
 }
 
 impl Policy {
@@ -150,6 +172,14 @@ impl Policy {
             FCFS => Some(Self::Order(Order::Fcfs)),
             EDF => Some(Self::Order(Order::Edf)),
             SLO_DEADLINE => Some(Self::Order(Order::SloDeadline)),
+            SLOTS => Some(Self::Saturation(SaturationSource::Slots)),
+            GAUGE => Some(Self::Saturation(SaturationSource::Gauge)),
+            UTILIZATION_DETECTOR => saturation::utilization(parameters, faults)
+                .map(SaturationSource::Utilization)
+                .map(Self::Saturation),
+            CONCURRENCY_DETECTOR => Some(Self::Saturation(SaturationSource::Concurrency(
+                saturation::concurrency(parameters, faults),
+            ))),
             _ => None,
         }
     }
@@ -205,11 +235,10 @@ impl Registry {
         else {
             return;
         };
-        let is_detector = |kind: &&PluginType| kind.role == Role::Saturation;
-        let listed = self.plugins.iter().filter(|p| p.kind.as_ref().is_some_and(is_detector));
+        let listed = self.plugins.iter().filter(|p| p.kind.is_some_and(PluginType::is_detector));
         let mut names = vec!["saturation", "queueDepth"];
         names.extend(listed.map(|p| p.name.as_str()));
-        names.extend(available().filter(is_detector).map(|kind| kind.name));
+        names.extend(available().filter(|kind| kind.is_detector()).map(|kind| kind.name));
         if names.contains(&name.as_str()) {
             return;
         }

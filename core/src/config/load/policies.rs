@@ -77,7 +77,8 @@ fn distribution(view: &View<'_>, faults: &mut Faults) -> Option<Distribution> {
     }
 }
 
-fn ignored(view: &View<'_>, key: &str, why: &str, faults: &mut Faults) {
+/// Warns of a key that has no effect beside another.
+pub(crate) fn ignored(view: &View<'_>, key: &str, why: &str, faults: &mut Faults) {
     if view.has(key) {
         faults.warn(&view.path_of(key), view.at_of(key), format!("ignored, because {why}"));
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::types::MAX_BANDS;
 use crate::types::policy::{BandSelection, Fairness, Holdback};
+use crate::types::saturation::SaturationSource;
 use crate::types::settings::{BandSettings, PoolSettings};
 
 use super::fault::Faults;
@@ -13,6 +14,7 @@ use super::node::At;
 use super::plugins::{Policy, Registry};
 use super::policies::named_by;
 use super::read::View;
+use super::saturation;
 use super::value::quoted;
 
 /// One element of a list of bands.
@@ -33,6 +35,7 @@ struct Shared {
     bands: Vec<Band>,
     selection: BandSelection,
     holdback: Option<Holdback>,
+    saturation: SaturationSource,
 }
 
 /// Makes the pools; without any, one named `default`.
@@ -50,6 +53,7 @@ pub(crate) fn read(
     if pools.is_empty() {
         let mut only = PoolSettings::new("default", default_slots);
         only.selection = shared.selection.clone();
+        only.saturation = shared.saturation.clone();
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
         settle_flows(&mut only, &shared.bands, Fairness::default());
@@ -76,7 +80,8 @@ fn shared(root: &View<'_>, registry: &Registry, faults: &mut Faults) -> Shared {
     if holdback.as_ref().is_some_and(|holdback| alternate_twice(holdback, &selection)) {
         faults.add(&flow.path_of(key), flow.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
-    Shared { bands, selection, holdback }
+    let saturation = saturation::shared(root, registry, faults);
+    Shared { bands, selection, holdback, saturation }
 }
 
 fn flow_selection(flow: &View<'_>, registry: &Registry, faults: &mut Faults) -> BandSelection {
@@ -205,6 +210,8 @@ fn pool(
         Some(Policy::Selection(selection)) => selection,
         _ => shared.selection.clone(),
     };
+    pool.saturation =
+        saturation::of_pool(view, registry, faults).unwrap_or_else(|| shared.saturation.clone());
     let own = match registry.policy(view, "holdback", faults) {
         Some(Policy::Holdback(holdback)) => Some(holdback),
         _ => None,

@@ -91,6 +91,11 @@ impl<'a> View<'a> {
         u32::try_from(v).ok()
     }
 
+    pub(crate) fn u64(&self, name: &str) -> Option<u64> {
+        let Scalar::Int(v) = self.scalar(name)? else { return None };
+        u64::try_from(v).ok()
+    }
+
     pub(crate) fn limit(&self, name: &str) -> Option<Bound<u32>> {
         match self.scalar(name)? {
             Scalar::Unlimited => Some(Bound::Unlimited),

@@ -34,6 +34,11 @@ parameters, or `{type: ..., parameters: {...}}`; fairness and ordering policies 
 the `ceiling` of its bands (both is an error), then `flowControl.usageLimitPolicyPluginRef`, or the `ceiling` of the
 engine-wide bands (both is an error).
 
+**Saturation.** A pool's `saturation` takes `slots`, `gauge` or a detector, as policies are written; without it
+`flowControl.saturationDetector`, else `slots`. `gauge` and the detectors read as `slots` until the host has said
+something. A detector reads what the host reports of its backends, prefill and decode apart, and the fuller stage
+counts. What the pool dispatches between two reports is added to the last one, so that a burst cannot overshoot.
+
 **Change.** `live`: can change in a running engine without losing what runs or waits; `restart`: is fixed when the
 engine is built. This version reads the document once, at start.
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{answers, compare};
 
 /// Topics of `flow.json` answered here.
-const FLOW: [&str; 19] = [
+const FLOW: [&str; 20] = [
     "gate",
     "priority-first",
     "interleaved",
@@ -20,6 +20,7 @@ const FLOW: [&str; 19] = [
     "holdback",
     "holdback-validation",
     "soft-reflective",
+    "saturation",
     "ratio-stability",
     "missing-band",
     "dynamic-bands",
@@ -30,7 +31,7 @@ const FLOW: [&str; 19] = [
 ];
 
 /// Topics of `flow.json` whose policies do not exist yet.
-const FLOW_LATER: [&str; 5] = ["saturation", "ttl", "capacity", "outcome", "reclamation"];
+const FLOW_LATER: [&str; 4] = ["ttl", "capacity", "outcome", "reclamation"];
 
 /// Areas of `fairshare.json`, none of which exists yet.
 const FAIRSHARE_LATER: [&str; 15] = [

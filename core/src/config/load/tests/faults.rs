@@ -167,7 +167,7 @@ fn unknown_words_are_refused_with_the_nearest() {
         (
             "plugins: [{type: priority-holdbac-policy}]",
             &[
-                "t.yaml:1: plugins[0].type: no plugin type \"priority-holdbac-policy\"; there are strict-band-selection-policy, cross-band-fairness-policy, priority-holdback-policy, static-usage-limit-policy, soft-reflective-ceiling-policy, global-strict-fairness-policy, round-robin-fairness-policy, fcfs-ordering-policy, edf-ordering-policy, slo-deadline-ordering-policy (did you mean priority-holdback-policy)",
+                "t.yaml:1: plugins[0].type: no plugin type \"priority-holdbac-policy\"; there are strict-band-selection-policy, cross-band-fairness-policy, priority-holdback-policy, static-usage-limit-policy, soft-reflective-ceiling-policy, global-strict-fairness-policy, round-robin-fairness-policy, fcfs-ordering-policy, edf-ordering-policy, slo-deadline-ordering-policy, slots, gauge, utilization-detector, concurrency-detector (did you mean priority-holdback-policy)",
             ],
         ),
     ]);
@@ -195,7 +195,7 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
         ("pools: {p: {sessionAffinity: {}}}", "pools.p.sessionAffinity", "sessionAffinity"),
         ("tenants: {t: {tokensPerMinute: 1}}", "tenants.t.tokensPerMinute", "tokensPerMinute"),
         ("tenants: {t: {termTokens: 1}}", "tenants.t.termTokens", "termTokens"),
-        ("plugins: [{type: utilization-detector}]", "plugins[0].type", "utilization-detector"),
+        ("plugins: [{type: program-aware-fairness}]", "plugins[0].type", "program-aware-fairness"),
         (
             "bands: [{priority: 1, fairness: program-aware-fairness}]",
             "bands[0].fairness",

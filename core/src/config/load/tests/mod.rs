@@ -9,6 +9,7 @@ mod documents;
 mod faults;
 mod flows;
 mod policies;
+mod saturation;
 mod semantics;
 mod table;
 mod variables;

@@ -127,7 +127,8 @@ fn every_key_that_comes_later_is_refused_as_known() {
             tried += 1;
         }
     }
-    assert!(tried > 30, "{tried}");
+    // Falls as keys are built; only that the walk finds them at all is meant.
+    assert!(tried > 10, "{tried}");
 }
 
 /// The least whole number above the end of an interval.
@@ -256,7 +257,11 @@ fn the_schema_has_every_key_of_this_version_and_refuses_others() {
 fn a_policy_key_offers_only_types_of_its_role() {
     let schema = schema();
     let pool = &schema["properties"]["pools"]["additionalProperties"]["properties"];
-    for (key, role) in [("bandSelection", Role::BandSelection), ("holdback", Role::UsageLimit)] {
+    for (key, role) in [
+        ("bandSelection", Role::BandSelection),
+        ("holdback", Role::UsageLimit),
+        ("saturation", Role::Saturation),
+    ] {
         let offered = &pool[key]["anyOf"][1]["properties"]["type"]["enum"];
         for name in offered.as_array().unwrap() {
             assert_eq!(plugins::find(name.as_str().unwrap()).unwrap().role, role);
