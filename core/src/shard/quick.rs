@@ -317,7 +317,8 @@ impl Shard {
         #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
         let band = band as u8;
         let flow = waiter.flow;
-        st.complete(&Record { tag, idx, generation, flow, cost, band, evicted: None }, queue);
+        let record = Record::new(tag, (idx, generation), (flow, cost), band, None);
+        st.complete(&record, queue);
         self.slab.keep(&mut st.free, idx);
         bell.map(Notice::Bell)
     }
