@@ -14,15 +14,11 @@ use crate::notify::fork::fork_generation;
 use crate::notify::wait::block_on_until;
 use crate::shard::Shard;
 use crate::shard::cold::PoolView;
-use crate::shard::hold::{Answer, Submission};
+use crate::shard::hold::{Answer, Packed, Submission};
 use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
 use crate::types::NONE;
 use crate::types::settings::PoolSettings;
-
-/// What a submit came to, beside the values of [`Reason`].
-const QUEUED: u8 = u8::MAX;
-const GRANTED: u8 = u8::MAX - 1;
 
 /// The slots of one model. Cheap to clone; any thread may call any method.
 #[derive(Clone, Debug)]
@@ -301,31 +297,19 @@ impl Pool {
         if self.admit_fast(request) {
             return Ok(None);
         }
-        let (code, ticket) = self.submit_locked(request, queue, tag);
-        match code {
-            QUEUED => {
-                #[allow(clippy::cast_possible_truncation, reason = "one half each")]
-                let (idx, generation) = (ticket as u32, (ticket >> 32) as u32);
+        match self.submit_locked(request, queue, tag).answer() {
+            Answer::Queued { idx, generation } => {
                 Ok(Some(Ticket { pool: self.id, idx, generation }))
             }
-            GRANTED => Ok(None),
-            reason => Err(Reason::from_u8(reason).unwrap_or(Reason::Busy)),
+            Answer::Granted => Ok(None),
+            Answer::Rejected(reason) => Err(reason),
+            _ => Err(Reason::Busy),
         }
     }
 
-    /// [`QUEUED`] and the ticket, [`GRANTED`], or a reason: in two registers, since an [`Answer`] goes through
-    /// memory, and is read there before it has arrived.
     #[inline(never)]
-    fn submit_locked(&self, request: &Request, queue: u32, tag: u64) -> (u8, u64) {
-        let submission = self.submission(request, queue, tag);
-        match self.shard().submit_locked(self.core(), &submission) {
-            Answer::Queued { idx, generation } => {
-                (QUEUED, u64::from(idx) | u64::from(generation) << 32)
-            }
-            Answer::Granted => (GRANTED, 0),
-            Answer::Rejected(reason) => (reason as u8, 0),
-            _ => (Reason::Busy as u8, 0),
-        }
+    fn submit_locked(&self, request: &Request, queue: u32, tag: u64) -> Packed {
+        self.shard().submit_locked(self.core(), &self.submission(request, queue, tag))
     }
 
     /// The future's owner is gone.
