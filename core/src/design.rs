@@ -143,8 +143,9 @@
 //! *Rejected:* reference counts in every permit; and a raw pointer in it, which the borrow checker could not defend.
 //!
 //! ## First come, first served among flows: lanes in a packed heap
-//! A lane is one (flow, band) with something waiting. A packed 4-ary heap orders the lanes by the arrival of their
-//! first request: key and index in one `u64`. A lane that may not run because a cap is full leaves the heap and is parked
+//! A lane is one (flow, band) with something waiting. Lanes that just got their first request stand in a list, which
+//! is in the order of arrival by itself; a packed 4-ary heap orders those whose head has changed: key and index in one
+//! `u64`. A lane that may not run because a cap is full leaves the heap and is parked
 //! at whoever capped it, its flow or its tenant; the release that makes room puts it back.
 //! *Rejected:* one list of all requests, in which every decision walks over what is capped; and leaving capped lanes in
 //! the heap, which makes a decision as slow as there are capped tenants.

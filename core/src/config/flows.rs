@@ -6,6 +6,7 @@ use alloc::string::String;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use super::names::Names;
 use crate::error::Reason;
 use crate::types::settings::{KeySettings, Settings};
 
@@ -33,16 +34,18 @@ pub struct NewFlow {
 const DEFAULT_WEIGHT: u32 = 100;
 
 #[derive(Debug, Default)]
-struct Names {
+struct Known {
     groups: HashMap<String, u32>,
-    tenants: HashMap<(u32, String), u32>,
-    flows: HashMap<(u32, String), u32>,
+    /// By group.
+    tenants: Names,
+    /// By the row of the tenant.
+    flows: Names,
 }
 
 /// The flows of one pool by name, at most `max_flows`.
 #[derive(Debug)]
 pub struct Flows {
-    names: Mutex<Names>,
+    names: Mutex<Known>,
     tenants: HashMap<String, RowSpec>,
     keys: HashMap<(String, String), RowSpec>,
     groups_of: HashMap<String, String>,
@@ -90,28 +93,30 @@ impl Flows {
         let mut names = self.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let groups = u32::try_from(names.groups.len()).unwrap_or(u32::MAX);
         let group_index = names.groups.get(group).copied().unwrap_or(groups);
-        let tenant_name = (group_index, String::from(tenant));
-        let tenant_row = names.tenants.get(&tenant_name).copied();
+        let tenant_row = names.tenants.get(group_index, tenant);
         if let Some(row) = tenant_row
-            && let Some(&flow) = names.flows.get(&(row, String::from(key)))
+            && let Some(flow) = names.flows.get(row, key)
         {
             return Ok(flow);
         }
-        if names.flows.len() >= self.limit as usize {
+        let fits = names.tenants.has_room(tenant) && names.flows.has_room(key);
+        if names.flows.len() >= self.limit as usize || !fits {
             return Err(Reason::FlowTableFull);
         }
         let default = RowSpec { cap: u32::MAX, weight: DEFAULT_WEIGHT };
         let tenant_spec = self.tenants.get(tenant).copied().unwrap_or(default);
         let key_name = (String::from(tenant), String::from(key));
         let flow_spec = self.keys.get(&key_name).copied().unwrap_or(default);
-        let (tenant_row, flow) = add(&NewFlow {
+        let (row, flow) = add(&NewFlow {
             tenant: tenant_row.ok_or(tenant_spec),
             group: group_index,
             flow: flow_spec,
         })?;
         names.groups.entry(String::from(group)).or_insert(group_index);
-        names.tenants.insert(tenant_name, tenant_row);
-        names.flows.insert((tenant_row, key_name.1), flow);
+        if tenant_row.is_none() {
+            names.tenants.add(group_index, tenant, row);
+        }
+        names.flows.add(row, key, flow);
         Ok(flow)
     }
 }

@@ -4,6 +4,7 @@
 pub mod flows;
 #[cfg(feature = "config")]
 mod load;
+mod names;
 
 #[cfg(feature = "config")]
 pub use load::{Config, ConfigError, Fault, MAX_DOCUMENT, Warning, reference_markdown, schema};

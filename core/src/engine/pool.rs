@@ -14,7 +14,7 @@ use crate::notify::fork::fork_generation;
 use crate::notify::wait::block_on_until;
 use crate::shard::Shard;
 use crate::shard::cold::PoolView;
-use crate::shard::hold::{Answer, Submission};
+use crate::shard::hold::{Answer, Packed, Submission};
 use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
 use crate::types::NONE;
@@ -298,7 +298,7 @@ impl Pool {
         if self.admit_fast(request) {
             return Ok(None);
         }
-        match self.submit_locked(request, queue, tag) {
+        match self.submit_locked(request, queue, tag).answer() {
             Answer::Queued { idx, generation } => {
                 Ok(Some(Ticket { pool: self.id, idx, generation }))
             }
@@ -309,7 +309,7 @@ impl Pool {
     }
 
     #[inline(never)]
-    fn submit_locked(&self, request: &Request, queue: u32, tag: u64) -> Answer {
+    fn submit_locked(&self, request: &Request, queue: u32, tag: u64) -> Packed {
         self.shard().submit_locked(self.core(), &self.submission(request, queue, tag))
     }
 

@@ -5,8 +5,10 @@
 
 mod commands;
 mod decide;
+mod packed;
 
 use arrayvec::ArrayVec;
+pub use packed::Packed;
 
 use super::ceiling::Errands;
 use super::completions::QueueName;
