@@ -211,6 +211,15 @@
 //! was repaid a whole quota while another is still owed goes behind it; bands that rejoin together keep their order; a
 //! moment in which every band is gated is no ranking; an added band starts at the least virtual time of those that were
 //! eligible at the last ranking. With one gate moving the decisions are the literal ones, and `tests/fairness/literal.rs` compares them.
+//! And a look turns no round of which nothing was used: where all eligible bands have weight 0 the literal rule turns one
+//! with every look, and owes the gated bands as many quotas as the pool was looked at, up to one. From the first
+//! dispatch on both are the same.
+//!
+//! ## A drain ends at a place in the ring
+//! Admits end behind what the ring held when the drain came into force, a hole included; until then newcomers are refused
+//! and who was accepted goes on.
+//! *Rejected:* closing when the ring is found empty, which whoever keeps it full postpones for ever; closing at the
+//! first hole, which refuses who was accepted behind it.
 //!
 //! ## The schema comes from the key table
 //! One table of keys drives unknown-key detection, suggestions, the reference and the JSON Schema.
