@@ -32,7 +32,7 @@ function short(file,    part, n) {
 }
 
 FNR == NR { locked[$1] = 1; next }
-/^fn=/ { symbol = substr($0, 4); sub(/<.*/, "", symbol); here = ""; next }
+/^fn=/ { symbol = substr($0, 4, 70); here = ""; next }
 /^(fl|fi|fe)=/ { file = substr($0, 4); functions_of(file); next }
 /^calls=/ { inclusive = 1; next }
 /^events:/ { for (i = 2; i <= NF; i++) column[$i] = i + 1; next }
