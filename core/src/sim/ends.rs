@@ -114,9 +114,10 @@ impl Ends {
 /// Where the least of the first four stands; 0 for none.
 #[inline]
 fn least_of(children: &[Key]) -> usize {
-    if let Some(&[a, b, c, d]) = children.first_chunk::<CHILDREN>() {
-        let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
-        return if c.min(d) < a.min(b) { right } else { left };
+    if let Some(four) = children.first_chunk::<CHILDREN>() {
+        let left = usize::from(four[1] < four[0]);
+        let right = 2 + usize::from(four[3] < four[2]);
+        return if four[right] < four[left] { right } else { left };
     }
     let mut least = 0;
     for at in 1..children.len() {
