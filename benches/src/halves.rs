@@ -44,16 +44,14 @@ impl Halves {
         let sleeper = Arc::new(Sleeper::new(Doorbell::new(Parker::new(Choice::Best))));
         let pools = Box::new([pool]);
         let clock = Clock::monotonic();
-        let shard =
-            Shard::new(pools, most, sleeper, Arc::clone(&queues), clock, Decider::Thread);
+        let shard = Shard::new(pools, most, sleeper, Arc::clone(&queues), clock, Decider::Thread);
         let bell = || Doorbell::new(Parker::new(Choice::EventFd));
         let Some(queue) = queues.claim(1, 64, bell) else { panic!("the first queue") };
         shard.open_queue(&shard.pools()[0], queue);
         let row = RowSpec { cap: u32::MAX, weight: 1 };
         let new = NewFlow { tenant: Err(row), group: 0, flow: row };
         let (_, flow) = must(shard.add_flow(&shard.pools()[0], &new));
-        let request =
-            Submission { band: 0, flow, cost: 100, timeout_ns: u64::MAX, queue, tag: 7 };
+        let request = Submission { band: 0, flow, cost: 100, timeout_ns: u64::MAX, queue, tag: 7 };
         let halves = Self { shard, queues, queue, request };
         halves.settle();
         halves
