@@ -4,6 +4,7 @@
 #   benches/instructions.sh                counts and writes benches/instructions.txt
 #   benches/instructions.sh --check        counts and fails if a path grew by more than 5 % over that file
 #   benches/instructions.sh --profile ID   where the instructions of an id are: P3, or one of its paths: P3/bandgate/64
+#   benches/instructions.sh --lines        the cache lines P15's two threads share, if one of them writes them; fails if any
 #
 # A profile has per operation, for the whole and for the files and functions with most instructions: instructions, locked
 # instructions (fences included), misses of a first-level cache of 32 KiB and of the cache behind it, which
@@ -15,9 +16,9 @@ cd "$(dirname "$0")/.."
 kept=benches/instructions.txt
 mode=${1:-write}
 case $mode in
-    write | --check) ;;
+    write | --check | --lines) ;;
     --profile) wanted=${2:?instructions: --profile takes an id} ;;
-    *) echo "instructions: unknown argument $mode; it takes --check, --profile ID or none" >&2; exit 2 ;;
+    *) echo "instructions: unknown argument $mode; it takes --check, --profile ID, --lines or none" >&2; exit 2 ;;
 esac
 if ! command -v valgrind >/dev/null 2>&1; then
     echo "instructions: SKIPPED: valgrind is not installed"
@@ -58,10 +59,39 @@ profile() {
     [ -n "${found:-}" ] || { echo "instructions: no path of $wanted; there are:" >&2; cat "$work/names" >&2; return 2; }
 }
 
-if [ "$mode" = --profile ]; then
-    profile
-    exit 0
-fi
+# touched PATH: the pairs of lines (128 bytes, which a processor fetches together) that some hundred operations of a path
+# read (r) or write (w). Valgrind loads at the same addresses in each run, and the set-up of both paths is the same.
+touched() {
+    base=108000
+    nm "$paths" | awk '/paths9collected/ { print $1 }' >"$work/entries"
+    valgrind --tool=lackey --trace-mem=yes --log-file=/dev/stdout "$paths" "$1" 2>/dev/null |
+        awk -v base="$base" -f benches/lines.awk "$work/entries" -
+}
+
+lines() {
+    touched P15/bandgate/one | sort -u >"$work/one"
+    touched P15/bandgate/other | sort -u >"$work/other"
+    [ -s "$work/one" ] && [ -s "$work/other" ] || { echo "instructions: no trace" >&2; return 1; }
+    awk 'NR == FNR { one[$1] = one[$1] $2; next }
+        { other[$1] = other[$1] $2 }
+        END {
+            for (at in one) {
+                touched++
+                written += one[at] ~ /w/
+                if (!(at in other)) continue
+                both++
+                if (one[at] other[at] ~ /w/) { print "0x" at "  one " one[at] "  other " other[at]; bad = 1 }
+            }
+            printf "instructions: P15 touches %d pairs of lines a pool and writes %d; both pools touch %d of them\n", \
+                touched, written, both
+            exit bad
+        }' "$work/one" "$work/other"
+}
+
+case $mode in
+    --profile) profile; exit ;;
+    --lines) lines; exit ;;
+esac
 while read -r name operations; do
     one=$(count "$name" "$operations")
     printf '%-28s %8s\n' "$name" "$one" | tee -a "$work/new"

@@ -104,7 +104,20 @@ impl Default for Halves {
 
 #[cfg(test)]
 mod tests {
+    use bandgate_core::{
+        shard::{Shard, pool::PoolCore},
+        slab::Entry,
+    };
+
     use super::Halves;
+
+    /// What other pools and shards write stands on no line of this one (P15); 128 bytes, since processors fetch pairs.
+    #[test]
+    fn pools_shards_and_entries_begin_on_a_line_pair_of_their_own() {
+        assert_eq!(align_of::<PoolCore>() % 128, 0);
+        assert_eq!(align_of::<Shard>() % 128, 0);
+        assert_eq!(align_of::<Entry>() % 128, 0);
+    }
 
     #[test]
     fn a_request_goes_through_both_halves_and_comes_back() {

@@ -51,6 +51,7 @@ pub const PATHS: &[Path] = &[
     path("P8/bandgate_left", ours::release_into_a_taken_pool),
     Path { name: "P14/bandgate", operations: ours::DISPATCHES, run: ours::replay },
     path("P15/bandgate/one", ours::one_of_two_pools),
+    path("P15/bandgate/other", ours::other_of_two_pools),
     path("P16/bandgate", ours::beside_blocked),
     path("P17/bandgate", ours::timers_random),
     path("P17/bandgate_oldest", ours::timers_oldest),

@@ -182,6 +182,12 @@ pub(super) fn one_of_two_pools() {
     collected(|| pools.admit_release(0));
 }
 
+/// P15, the other one: that the two write no line both use is seen in their traces (`instructions.sh --lines`).
+pub(super) fn other_of_two_pools() {
+    let pools = TwoPools::start();
+    collected(|| pools.admit_release(1));
+}
+
 pub(super) fn beside_blocked() {
     let blocked = Blocked::new();
     let beside = blocked.begin();
