@@ -4,6 +4,7 @@
 #   benches/instructions.sh                counts and writes benches/instructions.txt
 #   benches/instructions.sh --check        counts and fails if a path grew by more than 5 % over that file
 #   benches/instructions.sh --profile ID   where the instructions of an id are: P3, or one of its paths: P3/bandgate/64
+#   benches/instructions.sh --table        the same of all paths, a row each, as it stands in README.md
 #   benches/instructions.sh --lines        the cache lines P15's two threads share, if one of them writes them; fails if any
 #
 # A profile has per operation, for the whole and for the files and functions with most instructions: instructions, locked
@@ -16,9 +17,9 @@ cd "$(dirname "$0")/.."
 kept=benches/instructions.txt
 mode=${1:-write}
 case $mode in
-    write | --check | --lines) ;;
+    write | --check | --lines | --table) ;;
     --profile) wanted=${2:?instructions: --profile takes an id} ;;
-    *) echo "instructions: unknown argument $mode; it takes --check, --profile ID, --lines or none" >&2; exit 2 ;;
+    *) echo "instructions: unknown argument $mode; it takes --check, --profile ID, --table, --lines or none" >&2; exit 2 ;;
 esac
 if ! command -v valgrind >/dev/null 2>&1; then
     echo "instructions: SKIPPED: valgrind is not installed"
@@ -49,11 +50,11 @@ profile() {
     objdump -d --no-show-raw-insn "$paths" |
         awk '/\tlock |\tmfence|\txchg .*\(/ { sub(/:$/, "", $1); print "0x" $1 }' >"$work/locked"
     while read -r name operations; do
-        case $name in "$wanted" | "$wanted"/*) ;; *) continue ;; esac
+        case $name in ${wanted:-*} | "${wanted:-}"/*) ;; *) continue ;; esac
         run "$name" --dump-instr=yes --compress-strings=no --compress-pos=no --cache-sim=yes \
             --D1=32768,8,64 --LL="${CACHE:-524288,8,64}"
-        echo "$name"
-        awk -v operations="$operations" -f benches/profile.awk "$work/locked" "$work/out"
+        [ "$mode" = --table ] && row=$name || { row=; echo "$name"; }
+        awk -v operations="$operations" -v row="$row" -f benches/profile.awk "$work/locked" "$work/out"
         found=yes
     done <"$work/names"
     [ -n "${found:-}" ] || { echo "instructions: no path of $wanted; there are:" >&2; cat "$work/names" >&2; return 2; }
@@ -90,6 +91,11 @@ lines() {
 
 case $mode in
     --profile) profile; exit ;;
+    --table)
+        echo "| path | instructions | locked | past L1 | past L2 | instructions by file |"
+        echo "| --- | --- | --- | --- | --- | --- |"
+        profile
+        exit ;;
     --lines) lines; exit ;;
 esac
 while read -r name operations; do

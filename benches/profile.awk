@@ -1,6 +1,8 @@
 # Sums a callgrind file by the functions of the sources: instructions, locked instructions and data cache misses an operation.
 #
-#   awk -v operations=N [-v most=14] -f profile.awk LOCKED CALLGRIND
+#   awk -v operations=N [-v most=14] [-v row=NAME] -f profile.awk LOCKED CALLGRIND
+#
+# With a row's name all is one row of the README's table.
 #
 # LOCKED: addresses of locked instructions, one a line ("0x1be90"). CALLGRIND: written with --dump-instr=yes
 # --cache-sim=yes --compress-strings=no --compress-pos=no.
@@ -70,8 +72,26 @@ function show_most(kind, least,    n, who, top) {
     }
 }
 
+# The whole in one row of a table, with the six files that have most.
+function show_row(    n, who, top, text) {
+    for (n = 0; n < 6; n++) {
+        top = ""
+        for (who in instructions)
+            if (index(who, "file  ") == 1 && (top == "" || instructions[who] > instructions[top])) top = who
+        if (top == "") break
+        text = text (n ? ", " : "") substr(top, 7) sprintf(" %.0f", instructions[top] / operations)
+        delete instructions[top]
+    }
+    printf "| %s | %.0f | %.1f | %.1f | %.1f | %s |\n", row, instructions["all"] / operations, locks["all"] / operations, \
+        misses["all"] / operations, beyond["all"] / operations, text
+}
+
 END {
     if (operations == 0 || instructions["all"] == 0) exit 1
+    if (row) {
+        show_row()
+        exit
+    }
     if (most == 0) most = 14
     least = instructions["all"] / 100
     printf "%9s %7s %7s %7s\n", "instr", "locked", "D1 miss", "LL miss"
