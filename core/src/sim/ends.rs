@@ -150,13 +150,13 @@ mod tests {
                 // Few different ends, so that equal ones are common; phases that grow and that shrink.
                 let grows = bits % 8 < if step / 100 % 2 == 0 { 5 } else { 3 };
                 if grows {
-                    let (end, row) = (bits >> 8 & 31, (bits >> 20) as u32);
+                    let (end, row) = (bits >> 8 & 31, u32::try_from(bits >> 40).unwrap_or(0));
                     ends.push(end, row);
                     plain.push(Reverse((end, row)));
                 } else {
                     assert_eq!(ends.pop(), plain.pop().map(|Reverse(first)| first));
                 }
-                if bits % 3 == 0 {
+                if bits.is_multiple_of(3) {
                     let first = plain.peek().map(|&Reverse((end, _))| end);
                     assert_eq!(ends.first_ns(), first, "seed {seed} step {step}");
                 }
