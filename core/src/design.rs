@@ -127,6 +127,8 @@
 //! ## A timer wheel a pool
 //! Only the holder of a pool's lock changes its entries, so only that holder can arm, disarm and fire their
 //! deadlines. Each pool therefore has its wheel, publishes its next deadline, and the keeper sleeps to the least of them.
+//! The links of a timer are 8 bytes in an array beside the slab's entries, for setting or stopping one writes to its
+//! neighbours, which are any requests; the deadline stays in the request, since only a timer that moves down asks for it.
 //! *Rejected:* one wheel a shard. Every insertion would need a second owner, and every expiry would have to ask
 //! whether its entry is still the same.
 //!

@@ -109,7 +109,7 @@ impl Shard {
     }
 
     /// Lets a completion queue receive from a pool.
-    pub(crate) fn open_queue(&self, pool: &PoolCore, name: u32) {
+    pub fn open_queue(&self, pool: &PoolCore, name: u32) {
         let slot = QueueName::slot(name);
         let Some(queue) = self.queues.get(slot) else { return };
         let open = OpenQueue::new(name, queue, pool.engine_index());

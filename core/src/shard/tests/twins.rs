@@ -255,7 +255,7 @@ impl Twin {
         // SAFETY: one thread, so one consumer.
         while let Some(record) = unsafe { queue.ring(0).pop() } {
             log.push(format!("{record:?}"));
-            let is_his = |held: &Held| held.by_queue && held.idx == record.idx;
+            let is_his = |held: &Held| held.by_queue && held.idx == record.ticket().0;
             let Some(at) = self.waiting.iter().position(is_his) else { continue };
             let held = self.waiting.remove(at);
             if record.evicted.is_none() {
