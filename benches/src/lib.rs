@@ -12,6 +12,7 @@
 pub mod counting;
 pub mod figures;
 pub mod gate;
+pub mod halves;
 pub mod machine;
 pub mod ours;
 pub mod paths;

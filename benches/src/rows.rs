@@ -227,6 +227,37 @@ impl Line {
         })
     }
 
+    /// How many times the target our figure is (what is to be large: the other way round), above 1 for a row that misses
+    /// it; `None` without a target or a figure.
+    pub fn times_target(&self) -> Option<f64> {
+        let ours = self.ours?;
+        Some(match self.row.target {
+            Ratio(most) => self.ratio()? / most,
+            Ns(most) | Bytes(most) => ours / most,
+            Scaling(least) => self.ratio()? * least,
+            MillionsPerSecond(least) => least * ours / 1_000.0,
+            Compared => return None,
+        })
+    }
+
+    /// One line of the README's table. A miss says by how much.
+    pub fn markdown(&self) -> String {
+        let figure = |value: Option<f64>| {
+            value.map_or_else(|| "not measured".to_owned(), |value| format!("{value:.1}"))
+        };
+        let peer = if self.row.peer == Nobody { "-".to_owned() } else { figure(self.peer) };
+        let met = match (self.met, self.times_target()) {
+            (None, _) => "-".to_owned(),
+            (Some(true), _) => "yes".to_owned(),
+            (Some(false), None) => "**no**".to_owned(),
+            (Some(false), Some(times)) => format!("**no**, {times:.1} x"),
+        };
+        let ratio = self.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let Row { id, what, .. } = self.row;
+        let (ours, name, target) = (figure(self.ours), self.row.peer_name(), self.row.target());
+        format!("| {id} | {what} | {ours} | {name} | {peer} | {ratio} | {target} | {met} |")
+    }
+
     /// The cells of the printed table.
     pub fn cells(&self) -> [String; 8] {
         let unit = if matches!(self.row.target, Bytes(_)) { "B" } else { "ns" };
@@ -253,7 +284,10 @@ fn rounded(value: Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Ns, REFERENCE, ROWS, Ratio, Row, peers_off, row};
+    use super::{
+        Compared, Key, MillionsPerSecond, Nobody, Ns, REFERENCE, ROWS, Ratio, Row, Scaling,
+        peers_off, row,
+    };
     use crate::figures::Figures;
 
     fn figures(lines: &[(&str, f64)]) -> Figures {
@@ -275,6 +309,26 @@ mod tests {
         let no_ours = one.line(&figures(&[("peer", 1.0)]));
         assert_eq!(no_ours.met, Some(false));
         assert!(no_ours.json()["ours_ns"].is_null());
+    }
+
+    #[test]
+    fn a_miss_says_how_many_times_its_target_it_is() {
+        let known = figures(&[("ours", 400.0), ("peer", 100.0)]);
+        let times = |target| row("P0", "", "ours", Key("peer"), target).line(&known).times_target();
+        assert_eq!(times(Ratio(0.5)), Some(8.0));
+        assert_eq!(times(Ns(200.0)), Some(2.0));
+        assert_eq!(times(Scaling(2.0)), Some(8.0));
+        // 400 ns are 2.5 million a second.
+        assert_eq!(times(MillionsPerSecond(5.0)), Some(2.0));
+        assert_eq!(times(Compared), None);
+        let missed = row("P0", "it", "ours", Key("peer"), Ns(200.0)).line(&known);
+        let expected = "| P0 | it | 400.0 | peer | 100.0 | 4.00 | <= 200 ns | **no**, 2.0 x |";
+        assert_eq!(missed.markdown(), expected);
+        let absent = row("P0", "it", "none", Nobody, Ns(200.0)).line(&known);
+        assert_eq!(
+            absent.markdown(),
+            "| P0 | it | not measured | - | - | - | <= 200 ns | **no** |"
+        );
     }
 
     #[test]

@@ -131,6 +131,8 @@
 //! ## A timer wheel a pool
 //! Only the holder of a pool's lock changes its entries, so only that holder can arm, disarm and fire their
 //! deadlines. Each pool therefore has its wheel, publishes its next deadline, and the keeper sleeps to the least of them.
+//! The links of a timer are 8 bytes in an array beside the slab's entries, for setting or stopping one writes to its
+//! neighbours, which are any requests; the deadline stays in the request, since only a timer that moves down asks for it.
 //! *Rejected:* one wheel a shard. Every insertion would need a second owner, and every expiry would have to ask
 //! whether its entry is still the same.
 //!
@@ -147,8 +149,9 @@
 //! *Rejected:* reference counts in every permit; and a raw pointer in it, which the borrow checker could not defend.
 //!
 //! ## First come, first served among flows: lanes in a packed heap
-//! A lane is one (flow, band) with something waiting. A packed 4-ary heap orders the lanes by the arrival of their
-//! first request: key and index in one `u64`. A lane that may not run because a cap is full leaves the heap and is parked
+//! A lane is one (flow, band) with something waiting. Lanes that just got their first request stand in a list, which
+//! is in the order of arrival by itself; a packed 4-ary heap orders those whose head has changed: key and index in one
+//! `u64`. A lane that may not run because a cap is full leaves the heap and is parked
 //! at whoever capped it, its flow or its tenant; the release that makes room puts it back.
 //! *Rejected:* one list of all requests, in which every decision walks over what is capped; and leaving capped lanes in
 //! the heap, which makes a decision as slow as there are capped tenants.
@@ -249,6 +252,15 @@
 //! was repaid a whole quota while another is still owed goes behind it; bands that rejoin together keep their order; a
 //! moment in which every band is gated is no ranking; an added band starts at the least virtual time of those that were
 //! eligible at the last ranking. With one gate moving the decisions are the literal ones, and `tests/fairness/literal.rs` compares them.
+//! And a look turns no round of which nothing was used: where all eligible bands have weight 0 the literal rule turns one
+//! with every look, and owes the gated bands as many quotas as the pool was looked at, up to one. From the first
+//! dispatch on both are the same.
+//!
+//! ## A drain ends at a place in the ring
+//! Admits end behind what the ring held when the drain came into force, a hole included; until then newcomers are refused
+//! and who was accepted goes on.
+//! *Rejected:* closing when the ring is found empty, which whoever keeps it full postpones for ever; closing at the
+//! first hole, which refuses who was accepted behind it.
 //!
 //! ## Saturation without a word is running over slots
 //! A `flowControl:` document that names no detector has the pool's own count, although the reference then makes a

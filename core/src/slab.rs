@@ -1,13 +1,14 @@
 //! The slab: every waiting request of a shard, allocated at start, named by index + generation.
 //!
-//! Three arrays side by side. *Entries* (128 bytes, one line pair each) hold the request; the 16-byte
-//! *links* hold what a decision walks over, so that 100,000 waiters fit into the cache; the *nodes* stand
-//! beside the entries on the urgent list, so that freeing an entry never breaks it.
+//! Arrays side by side. *Entries* (128 bytes, one line pair each) hold the request; the 16-byte
+//! *links* hold what a decision walks over, so that 100,000 waiters fit into the cache, and the 8-byte
+//! *timers* what the wheel does; the *nodes* stand beside the entries on the urgent list, so that freeing an
+//! entry never breaks it.
 //!
 //! | memory | written by | read by |
 //! |--------|------------|---------|
 //! | `Entry::state` | the owner of the entry (see below), Release | anybody, Acquire |
-//! | `Entry::body`, link | the owner of the entry | the same |
+//! | `Entry::body`, link, timer | the owner of the entry | the same |
 //! | `Entry::waker` | the waiting future registers, the deliverer wakes | `WakerCell` orders them |
 //! | node | any caller, by RMW | the holder of LOCK |
 //!
@@ -16,6 +17,7 @@
 //! ticket, who collects it. So each change of state has one writer, and no compare-and-swap is needed.
 
 mod cache;
+mod timers;
 mod waker;
 
 pub use cache::FreeCache;
@@ -30,6 +32,7 @@ use crate::sync::planted;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 use crate::types::NONE;
 
+pub use timers::{TimerLink, TimerTable};
 pub use waker::WakerCell;
 
 /// Indices a pool keeps at hand under LOCK; refilled and spilt in halves. Two in the loom models, whose
@@ -105,8 +108,10 @@ impl fmt::Debug for State {
     }
 }
 
-/// What the owner of an entry keeps in it.
+/// What the owner of an entry keeps in it. In this order: what a grant reads comes first and shares a cache line with
+/// the state.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Body {
     /// Given back with the outcome.
     pub tag: u64,
@@ -116,18 +121,16 @@ pub struct Body {
     pub flow: u32,
     /// Estimated tokens.
     pub cost: u32,
-    /// Since when it waits or runs; 0 where nobody keeps track.
-    pub since_ns: u64,
-    /// Size in bytes.
-    pub bytes: u32,
-    /// Kept by the wheel.
-    pub timer: Timer,
     /// Completion queue (slot and generation), or [`NONE`]: the outcome goes to a waker.
     pub queue: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Since when it waits or runs; 0 where nobody keeps track.
+    pub since_ns: u64,
     /// Band index.
     pub band: u8,
-    /// Which of the flows that stood at the index `flow`. This and the next two are for who queues an entry that came through the ring, and
-    /// written on that way alone.
+    /// Which of the flows that stood at the index `flow`. This and the next two are for who queues an entry that
+    /// came through the ring, and written on that way alone.
     pub flow_generation: u32,
     /// When the host received it.
     pub received_ns: u64,
@@ -143,7 +146,6 @@ impl Body {
         cost: 0,
         since_ns: 0,
         bytes: 0,
-        timer: Timer::IDLE,
         queue: NONE,
         band: 0,
         flow_generation: 0,
@@ -152,18 +154,23 @@ impl Body {
     };
 }
 
-/// One request, 128 bytes.
+/// One request, 128 bytes. State and body share the first line: a grant reads one cold line, not two.
 #[derive(Debug)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub struct Entry {
     state: AtomicU64,
+    body: UnsafeCell<Body>,
     /// Whom to wake when the state becomes final.
     pub waker: WakerCell,
-    body: UnsafeCell<Body>,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(core::mem::size_of::<Entry>() == 128);
+#[cfg(not(loom))]
+const _: () = {
+    use core::mem::offset_of;
+    assert!(offset_of!(Entry, body) + offset_of!(Body, slo_ns) <= 64);
+};
 
 /// The place of one waiting request in its lane: the 16 bytes a decision touches.
 ///
@@ -223,31 +230,6 @@ impl Default for Link {
     }
 }
 
-/// The wheel's part of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Timer {
-    /// When it fires, in nanoseconds.
-    pub deadline_ns: u64,
-    /// The next timer of the slot.
-    pub next: u32,
-    /// The one before; [`NONE`] for the first.
-    pub prev: u32,
-    /// The slot, over all levels; [`NONE`] while the timer is not set.
-    pub slot: u32,
-}
-
-impl Timer {
-    /// A timer that is not set.
-    pub const IDLE: Self = Self { deadline_ns: 0, next: NONE, prev: NONE, slot: NONE };
-}
-
-impl Default for Timer {
-    fn default() -> Self {
-        Self::IDLE
-    }
-}
-
 const _: () = assert!(core::mem::size_of::<Link>() == 16);
 
 /// The links of a slab. Held by value: its address and length stay in registers over a decision.
@@ -275,11 +257,12 @@ impl LinkTable<'_> {
 pub struct Slab {
     entries: Box<[Entry]>,
     links: Box<[UnsafeCell<Link>]>,
+    timers: Box<[UnsafeCell<TimerLink>]>,
     nodes: Box<[UrgentNode]>,
     free: FreeList,
 }
 
-// SAFETY: entries and links are only touched by their owner (module page); ownership moves by the
+// SAFETY: entries, links and timers are only touched by their owner (module page); ownership moves by the
 // Release/Acquire pairs of the ring, the pool word and `Entry::state`.
 unsafe impl Send for Slab {}
 // SAFETY: as above.
@@ -297,6 +280,7 @@ impl Slab {
         Self {
             entries: (0..capacity).map(entry).collect(),
             links: (0..capacity).map(link).collect(),
+            timers: (0..capacity).map(|_| UnsafeCell::new(TimerLink::IDLE)).collect(),
             nodes: (0..capacity).map(|_| UrgentNode::new()).collect(),
             free: FreeList::new(capacity),
         }
@@ -365,6 +349,12 @@ impl Slab {
     #[inline(always)]
     pub fn links(&self) -> LinkTable<'_> {
         LinkTable(&self.links)
+    }
+
+    /// The timers' links.
+    #[inline(always)]
+    pub fn timers(&self) -> TimerTable<'_> {
+        TimerTable(&self.timers)
     }
 
     /// Takes a free index from the shared list: lock-free. `None`: full. The caller owns it, phase New.

@@ -93,7 +93,7 @@ fn hush() {
 /// What a future does: registers, looks at its state, then at the pool. `true`: it went to sleep.
 fn sleeps(w: &World, ticket: Ticket, waker: &Waker) -> bool {
     let (idx, _) = ticket.name();
-    w.shard.slab().waker(idx).register(waker);
+    let _old = w.shard.slab().waker(idx).register(waker);
     // ORDERING: SeqCst fence; the waker's own read-modify-writes order this, where loom does not see them.
     fence(Ordering::SeqCst);
     w.waits(ticket) && !w.pool().gate.peek().has(PoolWord::DEAD)

@@ -7,7 +7,7 @@ use bandgate_core::admit::word::PoolWord;
 use bandgate_core::clock::Clock;
 use bandgate_core::notify::doorbell::Doorbell;
 use bandgate_core::notify::parker::{Choice, Parker};
-use bandgate_core::shard::ceiling::Ceiling;
+use bandgate_core::shard::ceiling::{Ceiling, Given};
 use bandgate_core::shard::completions::Queues;
 use bandgate_core::shard::hold::{Answer, Submission};
 use bandgate_core::shard::pool::PoolCore;
@@ -16,8 +16,8 @@ use bandgate_core::slab::{Phase, State};
 use bandgate_core::sync::Arc;
 use bandgate_core::types::NONE;
 use bandgate_core::types::settings::PoolSettings;
-use bandgate_loom_tests::Bound;
 use bandgate_loom_tests::world::check_world;
+use bandgate_loom_tests::{Bound, check};
 use loom::thread::{Builder, JoinHandle};
 
 /// Two pools under a ceiling of one unit, which is spare.
@@ -106,6 +106,28 @@ fn e1_a_release_passes_the_unit_to_the_pool_that_asks() {
         }
         must_have_slot(&shard, 1, answer);
         settle(&shard);
+    });
+}
+
+/// E2, the ceiling alone: one pool gives its idle unit back while the other asks. Either the giver finds the
+/// asker or the asker finds the unit; whatever drives pools afterwards is not there to help.
+#[test]
+fn e2_an_idle_unit_and_its_asker_find_each_other() {
+    check("e2 alone", 100, Bound::NONE, &["by mail", "by the second look"], |ghost| {
+        let (ceiling, units) = Ceiling::split(1, &[1, 0]);
+        assert_eq!(units[..], [1, 0]);
+        let ceiling = Arc::new(ceiling);
+        let giver = Arc::clone(&ceiling);
+        let giver = actor(move || giver.give(0));
+        let (_is_new, found) = ceiling.ask(1);
+        let given = giver.join().expect("the giver returns");
+        let mail = ceiling.open_mail(1);
+        ghost.saw(if mail == 1 { "by mail" } else { "by the second look" });
+        assert_eq!(mail, u32::from(given == Given::To(1)));
+        // `SpareAsked` has every pool look again, so it is no idle unit.
+        let is_idle = ceiling.spare() == 1 && given != Given::SpareAsked;
+        assert!(!is_idle, "idle unit beside a pool that asks");
+        assert_eq!(found + mail + ceiling.spare(), 1, "the unit is in one place");
     });
 }
 

@@ -9,7 +9,7 @@ use bandgate_loom_tests::world::{Got, HIGH, Spec, World, act, check_world};
 #[test]
 fn w1_pool_only_steps_beside_a_holder() {
     let witnesses = &["waiter granted", "command from ring or list"];
-    check_world("w1", 500, Bound::new(3, 5), witnesses, |ghost| {
+    check_world("w1", 500, Bound::new(4, 5), witnesses, |ghost| {
         let world = World::new(Spec::ONE, ghost);
         world.run([0, 1].map(|_| act(|w| w.use_once(w.submit(HIGH)))));
         world.finish();

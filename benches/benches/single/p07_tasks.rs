@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use bandgate_benches::{ours, peers::tasks};
+use bandgate_benches::{ours::tasks::Tasks, peers::tasks};
 use criterion::Criterion;
 
 const TASKS: usize = 64;
@@ -12,7 +12,8 @@ pub(crate) fn run(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("P7");
     group.bench_function("bandgate", |b| {
         b.iter_custom(|admits| {
-            per_admit(admits, |rounds| ours::tasks::run(&runtime, TASKS, 1, rounds))
+            let tasks = Tasks::new(TASKS, 1);
+            per_admit(admits, |rounds| tasks.run(&runtime, rounds))
         });
     });
     group.bench_function("tokio_semaphore", |b| {

@@ -1,5 +1,5 @@
-//! One measured path after the other for callgrind: `paths NAME` runs it `ROUNDS` times inside
-//! `collected`, `paths --list` names them. `instructions.sh` drives it.
+//! One measured path for callgrind: `paths NAME` runs it inside `collected`, `paths --list` names them with the
+//! operations of each. `instructions.sh` drives it.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the list is for the script")]
 
@@ -10,15 +10,12 @@ use bandgate_benches::paths;
 fn main() -> ExitCode {
     let wanted = std::env::args().nth(1);
     let mut found = wanted.as_deref() == Some("--list");
-    if found {
-        println!("rounds {}", paths::ROUNDS);
-    }
-    for (name, run) in paths::PATHS {
+    for path in paths::PATHS {
         match wanted.as_deref() {
-            Some("--list") => println!("{name}"),
-            Some(path) if path == *name => {
+            Some("--list") => println!("{} {}", path.name, path.operations),
+            Some(name) if name == path.name => {
                 found = true;
-                run();
+                (path.run)();
             }
             _ => {}
         }

@@ -1,4 +1,5 @@
-//! Reads what the benches left, prints the table and writes `target/bench-table.jsonl`.
+//! Reads what the benches left, prints the table and writes `target/bench-table.jsonl`. `--markdown` prints it as it stands
+//! in the README.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the table goes to standard output")]
 
@@ -11,11 +12,15 @@ use bandgate_benches::{
 };
 
 fn main() -> ExitCode {
-    if let Some(argument) = std::env::args().nth(1) {
-        println!("table: unknown argument {argument}; it takes none");
-        return ExitCode::FAILURE;
-    }
-    match print() {
+    let show = match std::env::args().nth(1).as_deref() {
+        None => print_lines,
+        Some("--markdown") => print_markdown,
+        Some(argument) => {
+            println!("table: unknown argument {argument}; it takes --markdown or none");
+            return ExitCode::FAILURE;
+        }
+    };
+    match print(show) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("table: {error}");
@@ -24,13 +29,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn print() -> io::Result<()> {
+fn print(show: fn(&[Line])) -> io::Result<()> {
     let figures = Figures::read(&criterion_dir(), &own_lines())?;
     let lines: Vec<Line> = rows::ROWS.iter().map(|row| row.line(&figures)).collect();
-    print_lines(&lines);
+    show(&lines);
     let met = lines.iter().filter(|line| line.met == Some(true)).count();
     let aimed = lines.iter().filter(|line| line.met.is_some()).count();
     println!("\n{met} of {aimed} targets met.");
+    let far = lines.iter().filter(|line| line.times_target().is_some_and(|times| times > 2.0));
+    println!("{} above twice their target.", far.count());
     for mark in rows::peers_off(&figures) {
         println!("MARKED: {mark}");
     }
@@ -57,6 +64,15 @@ fn print_lines(lines: &[Line]) {
             row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         println!("{}", padded.join("  ").trim_end());
     }
+}
+
+fn print_markdown(lines: &[Line]) {
+    println!("| id | what | ours | peer | peer's | ratio | target | met |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for line in lines {
+        println!("{}", line.markdown());
+    }
+    println!();
 }
 
 fn criterion_dir() -> std::path::PathBuf {

@@ -46,13 +46,23 @@ impl Replay {
 
     /// One replay: how long it took, without making the engine, and how many requests were dispatched.
     pub fn run(&self) -> (Duration, u64) {
+        self.run_inside(|replay| {
+            let start = Instant::now();
+            replay();
+            start.elapsed()
+        })
+    }
+
+    /// The same inside `measure`, which calls what it is given once; its answer and the dispatches.
+    pub fn run_inside<T>(&self, measure: impl FnOnce(&mut dyn FnMut()) -> T) -> (T, u64) {
         let pool = &self.settings.pools[0];
         let mut engine = must(SimEngine::start(&self.settings, pool, &self.workload));
         let mut collector = must(Collector::new(PRIORITIES.len()));
         let mut dispatcher = engine.dispatcher();
-        let start = Instant::now();
-        must(replay(&self.workload, SLOTS, &mut dispatcher, &mut collector, &mut |_| ()));
-        (start.elapsed(), collector.dispatches())
+        let measured = measure(&mut || {
+            must(replay(&self.workload, SLOTS, &mut dispatcher, &mut collector, &mut |_| ()));
+        });
+        (measured, collector.dispatches())
     }
 
     /// Requests of the trace.

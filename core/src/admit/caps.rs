@@ -60,9 +60,10 @@ impl Usage {
     #[inline(always)]
     const fn give(&mut self, count: u32) -> bool {
         debug_assert!(self.running >= count, "released more than ran");
-        let was_full = self.is_full();
-        self.running = self.running.saturating_sub(count);
-        was_full && !self.is_full()
+        let before = self.running;
+        self.running = before.saturating_sub(count);
+        // Both at once: the cap lies in between.
+        self.cap.wrapping_sub(self.running).wrapping_sub(1) < before.wrapping_sub(self.running)
     }
 }
 

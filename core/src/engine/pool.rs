@@ -16,7 +16,7 @@ use crate::notify::wait::block_on_until;
 use crate::shard::Shard;
 use crate::shard::cold::PoolView;
 use crate::shard::completions::Record;
-use crate::shard::hold::{Answer, Submission};
+use crate::shard::hold::{Answer, Packed, Submission};
 use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
 use crate::types::settings::PoolSettings;
@@ -197,7 +197,7 @@ impl Pool {
     /// The permit a completion carries.
     #[inline(always)]
     pub(super) fn queued(&self, record: &Record) -> Permit<'_> {
-        let Record { idx, generation, flow, cost, .. } = *record;
+        let ((idx, generation), (flow, cost)) = (record.ticket(), record.charge());
         let how = Admitted::Queued;
         let slot = Slot { flow, charged: cost, actual: cost, how, idx, generation };
         Permit::new(self, slot)
@@ -321,7 +321,7 @@ impl Pool {
         if self.admit_fast(request) {
             return Ok(Submitted::Granted(granted()));
         }
-        match self.submit_locked(request, queue, tag) {
+        match self.submit_locked(request, queue, tag).answer() {
             Answer::Queued { idx, generation } => {
                 Ok(Submitted::Queued(Ticket { pool: self.id, idx, generation }))
             }
@@ -336,7 +336,7 @@ impl Pool {
     }
 
     #[inline(never)]
-    fn submit_locked(&self, request: &Request, queue: u32, tag: u64) -> Answer {
+    fn submit_locked(&self, request: &Request, queue: u32, tag: u64) -> Packed {
         self.shard().submit_locked(self.core(), &self.submission(request, queue, tag))
     }
 

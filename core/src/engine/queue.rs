@@ -157,11 +157,12 @@ impl CompletionQueue {
     #[inline(always)]
     fn completion(&self, at: usize, record: &Record) -> Completion<'_> {
         let pool = &self.pools[at];
+        let (idx, generation) = record.ticket();
         let outcome = match record.evicted {
             None => Ok(pool.queued(record)),
             Some(reason) => Err(reason),
         };
-        let ticket = Ticket { pool: pool.id(), idx: record.idx, generation: record.generation };
+        let ticket = Ticket { pool: pool.id(), idx, generation };
         Completion { tag: record.tag, ticket, outcome }
     }
 

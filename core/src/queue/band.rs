@@ -3,7 +3,7 @@
 
 use super::{
     heap::PackedHeap,
-    lanes::{Lanes, Place},
+    lanes::{Lane, Lanes, Place},
     links::Links,
     order::Order,
 };
@@ -74,11 +74,12 @@ impl Band {
         self.first == self.last && self.heap.is_empty()
     }
 
-    /// Adds a lane whose head is the latest arrival.
+    /// Adds a lane whose head is the latest arrival, once `fill` has made it so.
     #[inline(always)]
-    pub(super) fn append(&mut self, lanes: &mut Lanes, lane: u32) {
+    pub(super) fn append(&mut self, lanes: &mut Lanes, lane: u32, fill: impl FnOnce(&mut Lane)) {
         let last = self.last;
         let it = lanes.get_mut(lane);
+        fill(it);
         it.place = Place::List;
         it.left = last;
         it.right = NONE;
@@ -101,7 +102,7 @@ impl Band {
         lane: u32,
     ) {
         if self.top == NONE {
-            self.append(lanes, lane);
+            self.append(lanes, lane, |_| {});
         } else {
             self.push(links, order, lanes, lane);
             self.set_top(links, order, lanes);
@@ -201,7 +202,7 @@ impl Band {
             if self.heap.len() == 1 {
                 // Alone: to where it needs no key.
                 self.heap.clear();
-                self.append(lanes, top);
+                self.append(lanes, top, |_| {});
             }
             top
         } else if self.heap.top_key() < Some(key(links, order, lanes, self.first)) {

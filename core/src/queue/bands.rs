@@ -204,7 +204,11 @@ impl BandQueues {
         let is_own = |it: &Lane| flow == NONE || it.is_of(flow, band);
         let usual = |it: &&mut Lane| is_own(it) && it.is_in_band() && !spent;
         let Some(it) = self.lanes.find_mut(lane).filter(usual) else {
-            return self.enqueue_rarely(links, idx, band, flow, lane);
+            let is_new = flow != NONE && !self.lanes.find(lane).is_some_and(is_own);
+            if is_new && !spent {
+                return self.enqueue_first(links, idx, band, flow);
+            }
+            return self.enqueue_rarely(links, idx, band, flow);
         };
         let seq = self.order.stamp();
         let tail = it.tail;
@@ -313,28 +317,41 @@ impl BandQueues {
         Some(idx)
     }
 
-    /// [`enqueue`](Self::enqueue) if the lane has no waiters yet or is set aside, or the keys are used up. `lane`
-    /// is the one last given to the flow here.
+    /// [`enqueue`](Self::enqueue) of a flow without a lane in the band: it gets one.
+    #[inline(always)]
+    fn enqueue_first<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32) {
+        let seq = self.order.stamp();
+        self.came = self.came.wrapping_add(1);
+        let lane = self.lanes.allocate();
+        links.write(idx, Link::new(NONE, NONE, seq, lane));
+        let tenant = self.rows.give_lane(flow, band, lane);
+        #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
+        let new = Lane { head: idx, tail: idx, len: 1, ..Lane::new(flow, tenant, band as u8) };
+        let here = &mut self.bands[of(band)];
+        here.count_in();
+        here.append(&mut self.lanes, lane, |it| *it = new);
+        self.ready |= 1 << band;
+    }
+
+    /// [`enqueue`](Self::enqueue) if the lane is set aside, an anonymous one has no waiters yet, or the keys are
+    /// used up.
     #[inline(never)]
-    fn enqueue_rarely<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32, lane: u32) {
-        let seq = self.count_in(links, band);
-        let known = self.lanes.find_mut(lane).filter(|it| flow == NONE || it.is_of(flow, band));
-        let (lane, tail) = if let Some(it) = known {
-            (lane, core::mem::replace(&mut it.tail, idx))
-        } else {
-            let lane = self.lanes.allocate();
-            let tenant = self.rows.give_lane(flow, band, lane);
-            #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
-            let fresh = Lane { tail: idx, ..Lane::new(flow, tenant, band as u8) };
-            *self.lanes.get_mut(lane) = fresh;
-            (lane, NONE)
-        };
-        links.write(idx, Link::new(NONE, tail, seq, lane));
+    fn enqueue_rarely<L: Links>(&mut self, links: &L, idx: u32, band: u32, flow: u32) {
+        if self.order.is_spent() {
+            self.rebase(links);
+            return self.enqueue(links, idx, band, flow);
+        }
+        let lane = if flow == NONE { band } else { self.rows.lane(flow, band) };
+        let seq = self.order.stamp();
+        self.came = self.came.wrapping_add(1);
+        let here = &mut self.bands[of(band)];
+        here.count_in();
         let it = self.lanes.get_mut(lane);
+        let tail = core::mem::replace(&mut it.tail, idx);
         it.len += u32::from(flow != NONE);
+        links.write(idx, Link::new(NONE, tail, seq, lane));
         if it.place == Place::Idle {
-            it.head = idx;
-            self.bands[of(band)].append(&mut self.lanes, lane);
+            here.append(&mut self.lanes, lane, |it| it.head = idx);
             self.ready |= 1 << band;
         } else {
             self.capped += u32::from(!it.is_in_band());

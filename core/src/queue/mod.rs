@@ -37,4 +37,4 @@ mod tests;
 pub use bands::{BandQueues, Front, Waiter};
 pub use caps::{Caps, NoCaps, Room};
 pub use links::{Link, Links, VecLinks};
-pub use wheel::{Advanced, Timer, TimerLinks, VecTimers, Wheel};
+pub use wheel::{Advanced, TimerLink, TimerLinks, VecTimers, Wheel};

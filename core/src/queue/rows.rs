@@ -50,15 +50,9 @@ impl Rows {
     /// Gives the flow a lane in the band; returns its tenant.
     #[inline(always)]
     pub(super) fn give_lane(&mut self, flow: u32, band: u32, lane: u32) -> u32 {
-        match self.flows.row_mut(flow) {
-            [tenant, _, _, lanes @ ..] => {
-                if let Some(cell) = lanes.get_mut(band as usize) {
-                    *cell = lane;
-                }
-                *tenant
-            }
-            _ => NONE,
-        }
+        let row = self.flows.row_mut(flow);
+        row[(HEADER + band) as usize] = lane;
+        row[0]
     }
 
     #[inline]

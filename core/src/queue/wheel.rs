@@ -25,20 +25,20 @@ const _: () = assert!(
     TICK_BITS as usize == LEVELS * DIGIT_BITS as usize && (u64::MAX / TICK_NS) >> TICK_BITS == 0
 );
 
-pub use crate::slab::Timer;
+pub use crate::slab::TimerLink;
 
 /// Access to the timers by index; the wheel only names those it was given and their neighbours.
 pub trait TimerLinks {
-    /// The timer of an entry.
-    fn timer(&self, idx: u32) -> Timer;
-    /// Replaces the timer of an entry.
-    fn set_timer(&self, idx: u32, timer: Timer);
+    /// The place of a timer.
+    fn timer(&self, idx: u32) -> TimerLink;
+    /// Replaces the place of a timer.
+    fn set_timer(&self, idx: u32, timer: TimerLink);
     /// Replaces `next` alone.
     fn set_next(&self, idx: u32, next: u32);
     /// Replaces `prev` alone.
     fn set_prev(&self, idx: u32, prev: u32);
-    /// Replaces `slot` alone.
-    fn set_slot(&self, idx: u32, slot: u32);
+    /// What [`Wheel::insert`] was told, in nanoseconds; asked only when a timer moves down a level.
+    fn deadline_ns(&self, idx: u32) -> u64;
 }
 
 /// How [`Wheel::advance`] ended.
@@ -86,13 +86,14 @@ impl Wheel {
         self.len == 0
     }
 
-    /// Sets a timer that is not set. O(1).
+    /// Sets a timer that is not set. O(1). `links` knows the deadline too, as long as the timer is set.
     ///
     /// It fires in the first `advance` at or after `deadline_ns` rounded up to a millisecond. A deadline in the
     /// last millisecond of the range, such as `u64::MAX`, never comes.
     #[inline]
     pub fn insert<L: TimerLinks>(&mut self, links: &L, idx: u32, deadline_ns: u64) {
-        debug_assert!(links.timer(idx).slot == NONE, "a timer is set once");
+        debug_assert!(links.timer(idx).prev == NONE, "a timer is set once");
+        debug_assert!(links.deadline_ns(idx) == deadline_ns, "the links know the deadline");
         self.place(links, idx, deadline_ns);
         self.len += 1;
     }
@@ -100,18 +101,19 @@ impl Wheel {
     /// Stops a timer. False if it was not set. O(1).
     #[inline]
     pub fn cancel<L: TimerLinks>(&mut self, links: &L, idx: u32) -> bool {
-        let timer = links.timer(idx);
-        if timer.slot == NONE {
+        let TimerLink { next, prev } = links.timer(idx);
+        if prev == NONE {
             return false;
         }
-        links.set_slot(idx, NONE);
-        if timer.next != NONE {
-            links.set_prev(timer.next, timer.prev);
+        links.set_prev(idx, NONE);
+        if next != NONE {
+            // Whatever stood before this one: another timer, or the mark of the first with the slot.
+            links.set_prev(next, prev);
         }
-        if timer.prev == NONE {
-            self.set_head(timer.slot as usize, timer.next);
+        if prev & TimerLink::FIRST == 0 {
+            links.set_next(prev, next);
         } else {
-            links.set_next(timer.prev, timer.next);
+            self.set_head(prev & !TimerLink::FIRST, next);
         }
         self.len -= 1;
         true
@@ -183,9 +185,9 @@ impl Wheel {
                 return false;
             }
             *budget -= 1;
-            let Timer { deadline_ns, next, slot, .. } = links.timer(idx);
-            self.unlink_first(links, slot, next);
-            self.place(links, idx, deadline_ns);
+            #[allow(clippy::cast_possible_truncation, reason = "at most 8 levels")]
+            self.unlink_first(links, idx, Self::slot(self.tick, self.cascading as u32));
+            self.place(links, idx, links.deadline_ns(idx));
         }
         true
     }
@@ -206,50 +208,54 @@ impl Wheel {
                 return false;
             }
             *budget -= 1;
-            let Timer { next, slot, .. } = links.timer(idx);
-            self.unlink_first(links, slot, next);
-            links.set_slot(idx, NONE);
+            self.unlink_first(links, idx, Self::slot(self.tick, 0));
+            links.set_prev(idx, NONE);
             self.len -= 1;
             out(idx);
         }
     }
 
+    /// Takes the first timer out of its slot.
     #[inline]
-    fn unlink_first<L: TimerLinks>(&mut self, links: &L, slot: u32, next: u32) {
+    fn unlink_first<L: TimerLinks>(&mut self, links: &L, idx: u32, slot: u32) {
+        let next = links.timer(idx).next;
         if next != NONE {
-            links.set_prev(next, NONE);
+            links.set_prev(next, TimerLink::FIRST | slot);
         }
-        self.set_head(slot as usize, next);
+        self.set_head(slot, next);
     }
 
     /// Links a timer into its slot as seen from the current tick; one that is due into the current slot.
     #[inline]
     fn place<L: TimerLinks>(&mut self, links: &L, idx: u32, deadline_ns: u64) {
+        debug_assert!(idx < TimerLink::FIRST, "an index stands in `prev`");
         let tick = deadline_ns.div_ceil(TICK_NS).max(self.tick);
         let level = (u64::BITS - 1 - ((tick ^ self.tick) | 1).leading_zeros()) / DIGIT_BITS;
-        let slot = level * (1 << DIGIT_BITS) + Self::digit(tick, level);
-        let first = self.heads[slot as usize];
-        links.set_timer(idx, Timer { deadline_ns, next: first, prev: NONE, slot });
-        if first != NONE {
-            links.set_prev(first, idx);
+        let slot = Self::slot(tick, level);
+        let next = self.heads[slot as usize];
+        links.set_timer(idx, TimerLink { next, prev: TimerLink::FIRST | slot });
+        if next != NONE {
+            links.set_prev(next, idx);
         }
-        self.set_head(slot as usize, idx);
+        self.set_head(slot, idx);
     }
 
+    /// The slot of a tick in a level, numbered over all levels.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "masked to one digit")]
-    const fn digit(tick: u64, level: u32) -> u32 {
-        (tick >> (level * DIGIT_BITS)) as u32 & (SLOTS as u32 - 1)
+    const fn slot(tick: u64, level: u32) -> u32 {
+        level << DIGIT_BITS | (tick >> (level * DIGIT_BITS)) as u32 & (SLOTS as u32 - 1)
     }
 
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "at most 8 levels")]
     fn head(&self, level: usize, tick: u64) -> u32 {
-        self.heads[level * SLOTS + Self::digit(tick, level as u32) as usize]
+        self.heads[Self::slot(tick, level as u32) as usize]
     }
 
     #[inline]
-    fn set_head(&mut self, slot: usize, idx: u32) {
+    fn set_head(&mut self, slot: u32, idx: u32) {
+        let slot = slot as usize;
         self.heads[slot] = idx;
         let bit = 1 << (slot % SLOTS);
         let word = &mut self.occupied[slot / SLOTS];
@@ -257,48 +263,58 @@ impl Wheel {
     }
 }
 
-/// Timers in a plain vector: for tests and benches of the wheel alone.
+/// Timers in plain vectors: for tests and benches of the wheel alone.
 #[derive(Debug)]
-pub struct VecTimers(Vec<Cell<Timer>>);
+pub struct VecTimers {
+    links: Vec<Cell<TimerLink>>,
+    deadlines: Vec<Cell<u64>>,
+}
 
 impl VecTimers {
     /// Room for `capacity` timers, none of which is set.
     pub fn new(capacity: u32) -> Self {
-        Self((0..capacity).map(|_| Cell::new(Timer::IDLE)).collect())
+        let links = (0..capacity).map(|_| Cell::new(TimerLink::IDLE)).collect();
+        Self { links, deadlines: (0..capacity).map(|_| Cell::new(0)).collect() }
+    }
+
+    /// Notes the deadline of a timer that is not set; before [`Wheel::insert`].
+    #[inline]
+    pub fn set_deadline(&self, idx: u32, deadline_ns: u64) {
+        self.deadlines[idx as usize].set(deadline_ns);
     }
 
     #[inline]
-    fn edit(&self, idx: u32, change: impl FnOnce(&mut Timer)) {
-        let cell = &self.0[idx as usize];
-        let mut timer = cell.get();
-        change(&mut timer);
-        cell.set(timer);
+    fn edit(&self, idx: u32, change: impl FnOnce(&mut TimerLink)) {
+        let cell = &self.links[idx as usize];
+        let mut link = cell.get();
+        change(&mut link);
+        cell.set(link);
     }
 }
 
 impl TimerLinks for VecTimers {
     #[inline]
-    fn timer(&self, idx: u32) -> Timer {
-        self.0[idx as usize].get()
+    fn timer(&self, idx: u32) -> TimerLink {
+        self.links[idx as usize].get()
     }
 
     #[inline]
-    fn set_timer(&self, idx: u32, timer: Timer) {
-        self.0[idx as usize].set(timer);
+    fn set_timer(&self, idx: u32, timer: TimerLink) {
+        self.links[idx as usize].set(timer);
     }
 
     #[inline]
     fn set_next(&self, idx: u32, next: u32) {
-        self.edit(idx, |timer| timer.next = next);
+        self.edit(idx, |link| link.next = next);
     }
 
     #[inline]
     fn set_prev(&self, idx: u32, prev: u32) {
-        self.edit(idx, |timer| timer.prev = prev);
+        self.edit(idx, |link| link.prev = prev);
     }
 
     #[inline]
-    fn set_slot(&self, idx: u32, slot: u32) {
-        self.edit(idx, |timer| timer.slot = slot);
+    fn deadline_ns(&self, idx: u32) -> u64 {
+        self.deadlines[idx as usize].get()
     }
 }

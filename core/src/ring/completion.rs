@@ -161,7 +161,7 @@ impl<T> CompletionRing<T> {
         });
         if !is_filled {
             // Nothing left to come: what was taken out is given back now, whatever the batch.
-            self.give_back(0, 1);
+            self.give_back();
             return None;
         }
         // SAFETY: the slot of `head` is filled, and our caller is the only consumer.
@@ -183,18 +183,30 @@ impl<T> CompletionRing<T> {
         });
         // ORDERING: Relaxed; the release in `give_back` gives the slot back.
         self.consumer.head.store(head + 1, Ordering::Relaxed);
-        self.give_back(1, self.batch);
+        self.count_taken();
         value
     }
 
-    /// Counts `more` places taken out, and gives them back once there are `batch`. Consumer only.
+    /// Counts a place taken out, and gives places back once there are `batch`. Consumer only.
     #[inline(always)]
-    fn give_back(&self, more: u64, batch: u64) {
-        let freed = self.consumer.freed.with_mut(|freed| {
+    fn count_taken(&self) {
+        let is_batch = self.consumer.freed.with_mut(|freed| {
             // SAFETY: only the consumer touches `freed`, and our caller is the only one.
             let freed = unsafe { &mut *freed };
-            *freed += more;
-            if *freed >= batch { core::mem::take(freed) } else { 0 }
+            *freed += 1;
+            *freed >= self.batch
+        });
+        if is_batch {
+            self.give_back();
+        }
+    }
+
+    /// Gives back what was taken out, if anything. Consumer only.
+    #[inline(never)]
+    fn give_back(&self) {
+        let freed = self.consumer.freed.with_mut(|freed| {
+            // SAFETY: only the consumer touches `freed`, and our caller is the only one.
+            core::mem::take(unsafe { &mut *freed })
         });
         if freed > 0 {
             // ORDERING: Release pairs with the Acquire in `reserve_up_to`: our reads of the slots first.

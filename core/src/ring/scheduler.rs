@@ -177,6 +177,8 @@ mod tests {
         }
     }
 
+    // Threads in the open: in a planted build it would find the race now and then, and that is the model's to find.
+    #[cfg(not(planted))]
     #[test]
     fn work_published_before_scheduling_is_seen_by_a_later_turn() {
         const ROUNDS: u64 = if cfg!(miri) { 100 } else { 5_000 };

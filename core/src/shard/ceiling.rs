@@ -48,7 +48,7 @@ struct Lease {
 
 /// Where a unit went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Given {
+pub enum Given {
     /// On its way to this pool.
     To(u32),
     /// Nobody asks.
@@ -111,17 +111,21 @@ impl Ceiling {
         !self.askers.is_empty()
     }
 
-    /// Enters the asking ring, once. `true`: it is new there, so the others are to be recalled.
-    fn ask(&self, pool: u32) -> bool {
+    /// Enters the asking ring, once, and looks for a spare unit again. Whether it is new there, so that the
+    /// others are to be recalled; and the unit, 0 or 1, which is the caller's now. Holder of the pool's LOCK only.
+    pub fn ask(&self, pool: u32) -> (bool, u32) {
         let is_new = self.askers.schedule(pool, &self.pools[pool as usize].want);
-        // ORDERING: SeqCst fence between entering the ring and the second look at `spare`; pairs with
-        // the one in `give`.
-        fence(Ordering::SeqCst);
-        is_new
+        if !planted!("e2-ask") {
+            // ORDERING: SeqCst fence between entering the ring and the second look at `spare`; pairs with
+            // the one in `give`.
+            fence(Ordering::SeqCst);
+        }
+        (is_new, if planted!("e2-look") { 0 } else { self.take(1) })
     }
 
-    /// Gives one unit to the first asker other than `from`, who is to be driven; else it becomes spare.
-    fn give(&self, from: u32) -> Given {
+    /// Gives one unit to the first asker other than `from`, who is to be driven; else it becomes spare. For
+    /// the holder of the LOCK of pool `from`, which had the unit.
+    pub fn give(&self, from: u32) -> Given {
         // Twice at most: the ring may look empty because another giver is just popping, and a holder does
         // not wait for one that has lost its core.
         for _ in 0..2 {
@@ -135,8 +139,10 @@ impl Ceiling {
             // ORDERING: Release pairs with `take`.
             self.spare.fetch_add(1, Ordering::Release);
             // ORDERING: SeqCst fence between adding and the second look at the askers; see `ask`.
-            fence(Ordering::SeqCst);
-            if !self.is_asked() || self.take(1) == 0 {
+            if !planted!("e2-give") {
+                fence(Ordering::SeqCst);
+            }
+            if planted!("e2-giver") || !self.is_asked() || self.take(1) == 0 {
                 return Given::Spare;
             }
         }
@@ -145,8 +151,8 @@ impl Ceiling {
         Given::SpareAsked
     }
 
-    /// The units that were on their way to a pool.
-    fn open_mail(&self, pool: u32) -> u32 {
+    /// The units that were on their way to a pool, which has them now. Holder of its LOCK only.
+    pub fn open_mail(&self, pool: u32) -> u32 {
         // ORDERING: AcqRel pairs with `give`.
         self.pools[pool as usize].mail.swap(0, Ordering::AcqRel)
     }
@@ -197,10 +203,13 @@ impl Hold<'_, '_> {
     }
 
     fn ask(&mut self, ceiling: &Ceiling) {
-        if ceiling.ask(self.own_number()) {
+        let (is_new, units) = ceiling.ask(self.own_number());
+        if is_new {
             self.session.errands.recall();
         }
-        self.draw(ceiling, 1);
+        if units > 0 {
+            self.add_units(1);
+        }
     }
 
     /// Units that arrived by mail.

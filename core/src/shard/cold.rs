@@ -153,8 +153,11 @@ impl Shard {
             let ((flow, generation), tenant) = match new.tenant {
                 Ok(tenant) => (st.caps.add_flow(tenant, cap, weight), tenant),
                 Err(spec) => {
-                    let row =
-                        TenantRow { usage: Usage::up_to(spec.cap), weight: spec.weight, group: new.group };
+                    let row = TenantRow {
+                        usage: Usage::up_to(spec.cap),
+                        weight: spec.weight,
+                        group: new.group,
+                    };
                     let flow = st.caps.add_tenant(row, cap, weight);
                     (flow, flow.0)
                 }
@@ -180,7 +183,7 @@ impl Shard {
     }
 
     /// Lets a completion queue receive from a pool.
-    pub(crate) fn open_queue(&self, pool: &PoolCore, name: u32) {
+    pub fn open_queue(&self, pool: &PoolCore, name: u32) {
         let slot = QueueName::slot(name);
         let Some(queue) = self.queues.get(slot) else { return };
         let open = OpenQueue::new(name, queue, pool.engine_index());

@@ -94,22 +94,58 @@ impl OpenQueue {
 }
 
 /// One outcome, 32 bytes, as it lies in a ring.
+///
+/// In words of 64 bits: who takes it reads whole words right after they were written, which is slow on words written
+/// in halves.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     /// The caller's tag.
     pub tag: u64,
-    /// Slab index of the ticket.
-    pub idx: u32,
-    /// Generation of the ticket.
-    pub generation: u32,
-    /// Flow of the request, or `NONE`.
-    pub flow: u32,
-    /// Its cost.
-    pub cost: u32,
+    /// Slab index and generation of the ticket.
+    ticket: u64,
+    /// Flow and cost of the request.
+    charge: u64,
     /// Its band index.
     pub band: u8,
     /// Granted, or why not.
     pub evicted: Option<Reason>,
+}
+
+impl Record {
+    /// The outcome of the request with this ticket (index, generation) that is charged so (flow or `NONE`, cost).
+    #[inline(always)]
+    pub const fn new(
+        tag: u64,
+        ticket: (u32, u32),
+        charge: (u32, u32),
+        band: u8,
+        evicted: Option<Reason>,
+    ) -> Self {
+        Self { tag, ticket: join(ticket), charge: join(charge), band, evicted }
+    }
+
+    /// Slab index and generation of the ticket.
+    #[inline(always)]
+    pub const fn ticket(&self) -> (u32, u32) {
+        split(self.ticket)
+    }
+
+    /// Flow of the request, or `NONE`, and its cost.
+    #[inline(always)]
+    pub const fn charge(&self) -> (u32, u32) {
+        split(self.charge)
+    }
+}
+
+#[inline(always)]
+const fn join((low, high): (u32, u32)) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "one half each")]
+const fn split(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
 }
 
 #[cfg(not(loom))]

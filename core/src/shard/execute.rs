@@ -2,7 +2,7 @@
 
 use super::codes::{self, Node};
 use super::completions::QueueName;
-use super::hold::{Answer, Own, Session, Submission};
+use super::hold::{Answer, Own, Packed, Session, Submission};
 use super::pool::{Marks, PoolCore};
 use super::{Decider, Shard};
 use crate::admit::word::TryLock;
@@ -27,24 +27,28 @@ impl Shard {
         if submission.flow == NONE && self.admit_fast(pool, submission.band) {
             return Answer::Granted;
         }
-        self.submit_locked(pool, submission)
+        self.submit_locked(pool, submission).answer()
     }
 
     /// [`Shard::submit`] when the fast path is closed.
     #[inline(always)]
-    pub(crate) fn submit_locked(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+    pub(crate) fn submit_locked(&self, pool: &PoolCore, submission: &Submission) -> Packed {
         if self.decider == Decider::Caller {
             match pool.gate.lock_within_backoff() {
                 TryLock::Ours(word) => return self.submit_held(pool, word, submission),
                 TryLock::Taken => {}
-                TryLock::Dead => return Answer::Rejected(Reason::Poisoned),
+                TryLock::Dead => return Answer::Rejected(Reason::Poisoned).into(),
             }
         }
-        self.submit_by_ring(pool, *submission)
+        self.submit_packed_by_ring(pool, *submission)
     }
 
     #[cold]
     #[inline(never)]
+    fn submit_packed_by_ring(&self, pool: &PoolCore, submission: Submission) -> Packed {
+        self.submit_by_ring(pool, submission).into()
+    }
+
     fn submit_by_ring(&self, pool: &PoolCore, submission: Submission) -> Answer {
         if submission.timeout_ns == 0 {
             // Now or never: applied later it would always be too late, free slot or not.

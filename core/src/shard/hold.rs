@@ -5,8 +5,11 @@
 
 mod commands;
 mod decide;
+mod packed;
 mod session;
 mod submission;
+
+pub use packed::Packed;
 
 use super::completions::QueueName;
 use super::pool::{PoolCore, PoolState};

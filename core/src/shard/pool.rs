@@ -81,7 +81,10 @@ impl PoolStats {
 
 /// The plain state. Only the holder of LOCK touches it.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts, each looked at alone")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, read alone on the path"
+)]
 pub struct PoolState {
     /// Effective size: what `free` counts down from; `slots` or the leased units of the ceiling.
     pub size: u32,

@@ -6,7 +6,7 @@
 
 use super::Shard;
 use super::completions::{QueueLink, QueueName, Record};
-use super::hold::{Answer, Session, Submission};
+use super::hold::{Answer, Packed, Session, Submission};
 use super::pool::{PoolCore, PoolState};
 use super::rules::{PARKING_BUDGET, Stop};
 use super::turn::Poison;
@@ -48,22 +48,28 @@ struct Handed {
 impl Shard {
     /// A submit with LOCK taken as `word`.
     #[inline(always)]
-    pub(super) fn submit_held(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Answer {
+    pub(super) fn submit_held(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Packed {
         // Without a free slot there is nothing to look at first.
         if word.free() > 0 || word.has(PoolWord::CLOSED) {
             match self.admit_or_not(pool, word, *sub) {
                 Admitted::Now(word) => {
                     self.unlock_quick(pool, word, None);
-                    return Answer::Granted;
+                    return Packed::GRANTED;
                 }
                 Admitted::Later => {}
-                Admitted::Unclear => return self.turn_submit(pool, word, *sub),
+                Admitted::Unclear => return self.turn_submit_packed(pool, word, *sub),
             }
         }
         match self.queue_held(pool, word, sub) {
-            Some(answer) => answer,
-            None => self.turn_submit(pool, word, *sub),
+            Some((idx, generation)) => Packed::queued(idx, generation),
+            None => self.turn_submit_packed(pool, word, *sub),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_submit_packed(&self, pool: &PoolCore, word: PoolWord, sub: Submission) -> Packed {
+        self.turn_submit(pool, word, sub).into()
     }
 
     #[inline(never)]
@@ -141,9 +147,9 @@ impl Shard {
         next == Err(Stop::NobodyMayRun)
     }
 
-    /// Queues what cannot run now; `None`: run a general turn, nothing was changed.
+    /// Queues what cannot run now: index and generation; `None`: run a general turn, nothing was changed.
     #[inline(always)]
-    fn queue_held(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Option<Answer> {
+    fn queue_held(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Option<(u32, u32)> {
         let (idx, generation, word, deadline) = guarded(self, pool, word, |st| {
             // Under an engine ceiling nothing is calm: a unit may be missing only.
             if !st.is_calm {
@@ -174,7 +180,7 @@ impl Shard {
             Some((idx, generation, st.word_after(word, false), deadline))
         })?;
         self.unlock_quick(pool, word, deadline);
-        Some(Answer::Queued { idx, generation })
+        Some((idx, generation))
     }
 
     /// Whether there is a place for the outcome in a completion queue: reserved ahead, or now.
@@ -321,7 +327,8 @@ impl Shard {
         #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
         let band = band as u8;
         let flow = waiter.flow;
-        st.complete(&Record { tag, idx, generation, flow, cost, band, evicted: None }, queue);
+        let record = Record::new(tag, (idx, generation), (flow, cost), band, None);
+        st.complete(&record, queue);
         self.slab.keep(&mut st.free, idx);
         bell.map(Notice::Bell)
     }

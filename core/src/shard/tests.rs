@@ -3,8 +3,6 @@
 
 mod twins;
 
-use alloc::boxed::Box;
-
 use super::codes;
 use super::completions::Queues;
 use super::hold::{Answer, Submission};
@@ -27,7 +25,7 @@ fn shard(slots: u32, ring: u32) -> Shard {
     settings.ring_capacity = ring;
     settings.max_flows = 4;
     let sleeper = Arc::new(Sleeper::new(Doorbell::new(Parker::new(Choice::Portable))));
-    let pools = Box::new([PoolCore::new(0, 0, &settings, 64)]);
+    let pools = core::iter::once(PoolCore::new(0, 0, &settings, 64)).collect();
     Shard::new(pools, 64, sleeper, Arc::new(Queues::new()), Clock::manual(), Decider::Caller)
 }
 

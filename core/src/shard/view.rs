@@ -2,7 +2,7 @@
 
 use super::Shard;
 use crate::queue::{Links, TimerLinks};
-use crate::slab::{Body, Link, LinkTable, Slab, Timer};
+use crate::slab::{Link, LinkTable, Slab, TimerLink};
 
 /// Links and timers of the requests that wait in the pool whose LOCK the maker holds.
 ///
@@ -28,9 +28,9 @@ impl<'s> SlabView<'s> {
     }
 
     #[inline(always)]
-    fn body<R>(self, idx: u32, f: impl FnOnce(&mut Body) -> R) -> R {
+    fn edit_timer<R>(self, idx: u32, f: impl FnOnce(&mut TimerLink) -> R) -> R {
         // SAFETY: the entry waits in the pool whose LOCK our maker holds.
-        unsafe { self.slab.with_body(idx, f) }
+        unsafe { self.slab.timers().with(idx, f) }
     }
 }
 
@@ -64,28 +64,34 @@ impl Links for SlabView<'_> {
     }
 
     fn cost(&self, idx: u32) -> u32 {
-        self.body(idx, |body| body.cost)
+        // SAFETY: the entry waits in the pool whose LOCK our maker holds.
+        unsafe { self.slab.with_body(idx, |body| body.cost) }
     }
 }
 
 impl TimerLinks for SlabView<'_> {
-    fn timer(&self, idx: u32) -> Timer {
-        self.body(idx, |body| body.timer)
+    #[inline(always)]
+    fn timer(&self, idx: u32) -> TimerLink {
+        self.edit_timer(idx, |timer| *timer)
     }
 
-    fn set_timer(&self, idx: u32, timer: Timer) {
-        self.body(idx, |body| body.timer = timer);
+    #[inline(always)]
+    fn set_timer(&self, idx: u32, new: TimerLink) {
+        self.edit_timer(idx, |timer| *timer = new);
     }
 
+    #[inline(always)]
     fn set_next(&self, idx: u32, next: u32) {
-        self.body(idx, |body| body.timer.next = next);
+        self.edit_timer(idx, |timer| timer.next = next);
     }
 
+    #[inline(always)]
     fn set_prev(&self, idx: u32, prev: u32) {
-        self.body(idx, |body| body.timer.prev = prev);
+        self.edit_timer(idx, |timer| timer.prev = prev);
     }
 
-    fn set_slot(&self, idx: u32, slot: u32) {
-        self.body(idx, |body| body.timer.slot = slot);
+    fn deadline_ns(&self, idx: u32) -> u64 {
+        // SAFETY: the entry waits in the pool whose LOCK our maker holds.
+        unsafe { self.slab.with_body(idx, |body| body.deadline_ns) }
     }
 }

@@ -132,7 +132,8 @@ impl SimEngine {
     /// The engine as the replay sees it. One at a time.
     pub fn dispatcher(&mut self) -> EngineDispatcher<'_> {
         EngineDispatcher {
-            permits: (0..self.rows).map(|_| None).collect(),
+            permits: Permits::of(self.rows),
+            waiting: 0,
             parts: self,
             queue: 0,
             deadline_ns: u64::MAX,
@@ -140,12 +141,57 @@ impl SimEngine {
     }
 }
 
+/// Permits of the running rows: side by side, as few run at once as there are slots, however long the trace is.
+#[derive(Debug)]
+struct Permits<'e> {
+    places: Vec<Option<Permit<'e>>>,
+    free: Vec<u32>,
+    /// Place by row; of no meaning for a row that does not run.
+    of_row: Vec<u32>,
+}
+
+impl<'e> Permits<'e> {
+    fn of(rows: usize) -> Self {
+        Self { places: Vec::new(), free: Vec::new(), of_row: vec![NONE; rows] }
+    }
+
+    #[inline]
+    fn put(&mut self, row: u32, permit: Permit<'e>) {
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.places[place as usize] = Some(permit);
+                place
+            }
+            None => self.add(permit),
+        };
+        self.of_row[row as usize] = place;
+    }
+
+    /// More run than ever before.
+    #[cold]
+    fn add(&mut self, permit: Permit<'e>) -> u32 {
+        self.places.push(Some(permit));
+        // Not more than rows, and those are numbered in 32 bits.
+        u32::try_from(self.places.len() - 1).unwrap_or(NONE)
+    }
+
+    #[inline]
+    fn take(&mut self, row: u32) -> Option<Permit<'e>> {
+        let place = self.of_row.get_mut(row as usize)?;
+        let place = core::mem::replace(place, NONE);
+        let permit = self.places.get_mut(place as usize)?.take()?;
+        self.free.push(place);
+        Some(permit)
+    }
+}
+
 /// A running [`SimEngine`].
 #[derive(Debug)]
 pub struct EngineDispatcher<'e> {
     parts: &'e SimEngine,
-    /// Permits of the running rows.
-    permits: Vec<Option<Permit<'e>>>,
+    permits: Permits<'e>,
+    /// Queued requests without an outcome: while there is none, the completion queues are empty.
+    waiting: usize,
     /// Completion queue that had room last.
     queue: usize,
     /// No later than the next time the engine has something to do; `u64::MAX`: nothing is due.
@@ -154,6 +200,7 @@ pub struct EngineDispatcher<'e> {
 
 impl EngineDispatcher<'_> {
     fn queued(&mut self, request: &SimRequest) -> SubmitResult {
+        self.waiting += 1;
         self.deadline_ns = self.deadline_ns.min(request.deadline_ns);
         SubmitResult::Queued
     }
@@ -163,7 +210,7 @@ impl Dispatcher for EngineDispatcher<'_> {
     #[inline]
     fn submit(&mut self, now_ns: u64, request: &SimRequest) -> SubmitResult {
         let parts = self.parts;
-        parts.clock.set(now_ns);
+        parts.clock.set_alone(now_ns);
         let Some(&band) = parts.bands.get(usize::from(request.band)) else {
             return SubmitResult::Rejected(Reason::UnknownBand);
         };
@@ -177,7 +224,7 @@ impl Dispatcher for EngineDispatcher<'_> {
             let queue = &parts.queues[self.queue];
             match parts.pool.submit(&asked, queue, u64::from(request.row)) {
                 Ok(Submitted::Granted(permit)) => {
-                    self.permits[request.row as usize] = Some(permit);
+                    self.permits.put(request.row, permit);
                     return SubmitResult::Granted;
                 }
                 Ok(Submitted::Queued(_)) => return self.queued(request),
@@ -192,14 +239,14 @@ impl Dispatcher for EngineDispatcher<'_> {
 
     #[inline]
     fn release(&mut self, now_ns: u64, row: u32) {
-        self.parts.clock.set(now_ns);
-        if let Some(permit) = self.permits.get_mut(row as usize).and_then(Option::take) {
+        self.parts.clock.set_alone(now_ns);
+        if let Some(permit) = self.permits.take(row) {
             permit.release();
         }
     }
 
     fn poll(&mut self, now_ns: u64) {
-        self.parts.clock.set(now_ns);
+        self.parts.clock.set_alone(now_ns);
         let progress = self.parts.engine.poll_at(now_ns);
         let next = progress.next_deadline_ns.unwrap_or(u64::MAX);
         self.deadline_ns = if progress.more { now_ns } else { next };
@@ -209,11 +256,14 @@ impl Dispatcher for EngineDispatcher<'_> {
     fn drain(&mut self, out: &mut Vec<Outcome>) {
         let parts = self.parts;
         for queue in &parts.queues {
-            while let Some(completion) = queue.poll() {
+            while self.waiting > 0
+                && let Some(completion) = queue.poll()
+            {
+                self.waiting -= 1;
                 let row = u32::try_from(completion.tag).unwrap_or(NONE);
                 out.push(match completion.outcome {
                     Ok(permit) => {
-                        self.permits[row as usize] = Some(permit);
+                        self.permits.put(row, permit);
                         Outcome::Granted(row)
                     }
                     Err(reason) => Outcome::Evicted(row, reason),

@@ -16,6 +16,7 @@
 //! - what `starved` means is [`report::STARVED_RULE`].
 
 pub mod assign;
+pub mod ends;
 pub mod engine;
 pub mod regions;
 pub mod replay;

@@ -4,10 +4,10 @@
 //! order. So the order of events, and with it the report, does not depend on anything but the inputs.
 #![forbid(unsafe_code)]
 
-use core::{cmp::Reverse, fmt};
-use std::collections::{BinaryHeap, binary_heap::PeekMut};
+use core::fmt;
 
 use super::{
+    ends::Ends,
     stats::Collector,
     workload::{SimRequest, Workload},
 };
@@ -91,14 +91,23 @@ enum Place {
     Running,
 }
 
+/// What starting a request needs to know of it. Written when it is queued: thousands may wait, and what is read when one
+/// of them is granted has left the near caches, so it is kept small.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiter {
+    arrive_ns: u64,
+    service_ns: u64,
+}
+
 /// State of one replay.
 struct Run<'a, D> {
-    requests: &'a [SimRequest],
     dispatcher: &'a mut D,
     collector: &'a mut Collector,
-    places: Vec<Place>,
-    /// (end, row) of the running requests.
-    running: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Where each row is, and its band.
+    places: Vec<(Place, u8)>,
+    /// By row.
+    waiters: Vec<Waiter>,
+    running: Ends,
     outcomes: Vec<Outcome>,
     /// Outcomes so far.
     decided: u64,
@@ -125,11 +134,11 @@ pub fn replay<D: Dispatcher>(
     let requests = &workload.requests[..];
     let heap = usize::try_from(slots).unwrap_or(usize::MAX).min(requests.len());
     let mut run = Run {
-        requests,
         dispatcher,
         collector,
-        places: vec![Place::Outside; requests.len()],
-        running: BinaryHeap::with_capacity(heap),
+        places: vec![(Place::Outside, 0); requests.len()],
+        waiters: vec![Waiter::default(); requests.len()],
+        running: Ends::with_capacity(heap),
         outcomes: Vec::with_capacity(64),
         decided: 0,
         now: 0,
@@ -139,7 +148,7 @@ pub fn replay<D: Dispatcher>(
     loop {
         // `u64::MAX`: nothing of that kind.
         let arrival = requests.get(next).map_or(u64::MAX, |r| r.arrive_ns);
-        let end = run.running.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
+        let end = run.running.first_ns().unwrap_or(u64::MAX);
         let deadline = run.dispatcher.next_deadline().unwrap_or(u64::MAX);
         if deadline < end && deadline <= arrival && run.turn(deadline)? {
             continue;
@@ -164,16 +173,18 @@ pub fn replay<D: Dispatcher>(
 impl<D: Dispatcher> Run<'_, D> {
     #[inline]
     fn arrive(&mut self, request: &SimRequest) -> Result<(), ReplayError> {
-        let now = request.arrive_ns;
-        self.now = now;
-        self.collector.arrived(request.band);
-        match self.dispatcher.submit(now, request) {
-            SubmitResult::Granted => self.start(request, false)?,
+        let SimRequest { arrive_ns, service_ns, row, band, .. } = *request;
+        let waiter = Waiter { arrive_ns, service_ns };
+        self.now = arrive_ns;
+        self.collector.arrived(band);
+        match self.dispatcher.submit(arrive_ns, request) {
+            SubmitResult::Granted => self.start(row, band, waiter, false)?,
             SubmitResult::Queued => {
-                self.places[request.row as usize] = Place::Waiting;
-                self.collector.queued(request.band);
+                self.places[row as usize] = (Place::Waiting, band);
+                self.waiters[row as usize] = waiter;
+                self.collector.queued(band);
             }
-            SubmitResult::Rejected(reason) => self.collector.rejected(request.band, reason),
+            SubmitResult::Rejected(reason) => self.collector.rejected(band, reason),
         }
         self.outcomes()
     }
@@ -181,10 +192,9 @@ impl<D: Dispatcher> Run<'_, D> {
     /// The request that ends first gives its slot back.
     #[inline]
     fn complete(&mut self) -> Result<(), ReplayError> {
-        let Some(top) = self.running.peek_mut() else { return Ok(()) };
-        let Reverse((now, row)) = PeekMut::pop(top);
+        let Some((now, row)) = self.running.pop() else { return Ok(()) };
         self.now = now;
-        self.places[row as usize] = Place::Outside;
+        self.places[row as usize].0 = Place::Outside;
         self.collector.left(now);
         self.dispatcher.release(now, row);
         self.outcomes()
@@ -216,30 +226,35 @@ impl<D: Dispatcher> Run<'_, D> {
     fn apply(&mut self, outcome: Outcome) -> Result<(), ReplayError> {
         let (Outcome::Granted(row) | Outcome::Evicted(row, _)) = outcome;
         let at = row as usize;
-        if self.places.get(at) != Some(&Place::Waiting) {
+        let Some(&(Place::Waiting, band)) = self.places.get(at) else {
             return Err(ReplayError::NotWaiting(row));
-        }
-        let request = self.requests[at];
+        };
         if let Outcome::Evicted(_, reason) = outcome {
-            self.places[at] = Place::Outside;
-            self.collector.evicted(request.band, reason);
+            self.places[at].0 = Place::Outside;
+            self.collector.evicted(band, reason);
             return Ok(());
         }
-        self.start(&request, true)
+        self.start(row, band, self.waiters[at], true)
     }
 
     /// A request begins to run.
     #[inline]
-    fn start(&mut self, request: &SimRequest, queued: bool) -> Result<(), ReplayError> {
+    fn start(
+        &mut self,
+        row: u32,
+        band: u8,
+        waiter: Waiter,
+        queued: bool,
+    ) -> Result<(), ReplayError> {
         let now = self.now;
-        let end = now.checked_add(request.service_ns).filter(|&end| end != u64::MAX);
+        let end = now.checked_add(waiter.service_ns).filter(|&end| end != u64::MAX);
         let end = end.ok_or(ReplayError::TimeOverflow)?;
-        self.places[request.row as usize] = Place::Running;
-        self.running.push(Reverse((end, request.row)));
+        self.places[row as usize].0 = Place::Running;
+        self.running.push(end, row);
         if self.running.len() > self.slots as usize {
             return Err(ReplayError::OverAdmitted { slots: self.slots, t_ns: now });
         }
-        self.collector.granted(request.band, now, now - request.arrive_ns, queued);
+        self.collector.granted(band, now, now - waiter.arrive_ns, queued);
         Ok(())
     }
 }

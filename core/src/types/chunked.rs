@@ -50,11 +50,11 @@ impl<T: Copy> Chunked<T> {
         &mut self.chunks[(row / CHUNK_ROWS) as usize][offset]
     }
 
-    /// All cells of a row that exists, to change.
+    /// The cells of a row that exists, and those behind it, to change.
     #[inline(always)]
     pub fn row_mut(&mut self, row: u32) -> &mut [T] {
         let offset = self.offset(row, 0);
-        &mut self.chunks[(row / CHUNK_ROWS) as usize][offset..offset + self.width]
+        &mut self.chunks[(row / CHUNK_ROWS) as usize][offset..]
     }
 
     #[inline(always)]

@@ -364,9 +364,13 @@ proptest! {
     ) {
         let mut since = SinceSample::default();
         since.sample(Stages::read(&detector, &backends).effective, None);
-        burst.iter().for_each(|&(_, cost)| since.dispatched(cost));
+        for &(_, cost) in &burst {
+            since.dispatched(cost);
+        }
         let running = &burst[ended % (burst.len() + 1)..];
-        running.iter().for_each(|&(place, cost)| put(&mut backends, place, cost));
+        for &(place, cost) in running {
+            put(&mut backends, place, cost);
+        }
         let again = Stages::read(&detector, &backends).effective.saturation;
         let now = since.saturation(u32::try_from(running.len()).unwrap_or(u32::MAX));
         prop_assert!(again <= now + 1e-9, "{again} {now}");

@@ -28,6 +28,7 @@ impl Clock {
 
     fn insert(&mut self, idx: u32, deadline: u64) {
         self.cancel(idx);
+        self.links.set_deadline(idx, deadline);
         self.wheel.insert(&self.links, idx, deadline);
         self.set[idx as usize] = Some(deadline);
     }

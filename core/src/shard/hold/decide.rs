@@ -119,15 +119,8 @@ impl Hold<'_, '_> {
     #[inline(always)]
     fn complete(&mut self, idx: u32, generation: u32, body: &Body, evicted: Option<Reason>) {
         let is_tracked = self.st.tracking.on && evicted.is_none();
-        let record = Record {
-            tag: body.tag,
-            idx,
-            generation,
-            flow: if is_tracked { HELD } else { body.flow },
-            cost: body.cost,
-            band: body.band,
-            evicted,
-        };
+        let charge = (if is_tracked { HELD } else { body.flow }, body.cost);
+        let record = Record::new(body.tag, (idx, generation), charge, body.band, evicted);
         if self.st.complete(&record, body.queue) {
             self.session.notices.ring(QueueName::slot(body.queue));
             if is_tracked {
