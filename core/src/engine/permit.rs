@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::Pool;
-use crate::types::HELD;
+use crate::types::NONE;
+use crate::types::settings::PoolSettings;
 
 /// How a permit was got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,28 +25,72 @@ impl Admitted {
     }
 }
 
-/// What both kinds of permit know.
+/// What both kinds of permit know, in 16 bytes: one that was got without LOCK is made and dropped in registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
-    pub(super) flow: u32,
-    pub(super) charged: u32,
-    pub(super) actual: u32,
-    pub(super) how: Admitted,
-    /// The entry of a tracked request; means nothing unless `flow` is [`HELD`].
-    pub(super) idx: u32,
-    pub(super) generation: u32,
+    /// Index of the flow, or of the entry of a request that keeps it.
+    name: u32,
+    /// Generation of that entry.
+    generation: u32,
+    /// The cost, and above it [`QUEUED`](Self::QUEUED) and [`TRACKED`](Self::TRACKED).
+    charged: u32,
+    actual: u32,
+}
+
+/// What ends with a permit.
+pub(super) enum Ended {
+    /// The slot of a flow, or of no flow.
+    Flow { flow: u32, charged: u32, actual: u32 },
+    /// A request that kept its entry.
+    Tracked { idx: u32, generation: u32, actual: u32 },
 }
 
 impl Slot {
+    const QUEUED: u32 = 1 << 31;
+    const TRACKED: u32 = 1 << 30;
+    const COST: u32 = Self::TRACKED - 1;
+
+    #[inline(always)]
     pub(super) const fn new(flow: u32, cost: u32, how: Admitted) -> Self {
-        Self { flow, charged: cost, actual: cost, how, idx: 0, generation: 0 }
+        let how = if matches!(how, Admitted::Queued) { Self::QUEUED } else { 0 };
+        Self { name: flow, generation: 0, charged: cost | how, actual: cost }
     }
 
     /// Of a request that keeps its entry.
-    pub(super) const fn held(idx: u32, generation: u32, cost: u32, how: Admitted) -> Self {
-        Self { flow: HELD, charged: cost, actual: cost, how, idx, generation }
+    #[inline(always)]
+    pub(super) const fn tracked(idx: u32, generation: u32, cost: u32, how: Admitted) -> Self {
+        let Self { charged, .. } = Self::new(idx, cost, how);
+        Self { name: idx, generation, charged: charged | Self::TRACKED, actual: cost }
+    }
+
+    /// Neither flow nor entry: nothing but the pool's word knows of it.
+    #[inline(always)]
+    pub(super) const fn is_anonymous(&self) -> bool {
+        self.name == NONE
+    }
+
+    #[inline(always)]
+    const fn how(&self) -> Admitted {
+        if self.charged & Self::QUEUED == 0 { Admitted::Fast } else { Admitted::Queued }
+    }
+
+    #[inline(always)]
+    const fn cost(&self) -> u32 {
+        self.charged & Self::COST
+    }
+
+    #[inline(always)]
+    pub(super) const fn ended(&self) -> Ended {
+        let &Self { name, generation, charged, actual } = self;
+        if charged & Self::TRACKED == 0 {
+            Ended::Flow { flow: name, charged: self.cost(), actual }
+        } else {
+            Ended::Tracked { idx: name, generation, actual }
+        }
     }
 }
+
+const _: () = assert!(PoolSettings::MAX_COST <= Slot::COST);
 
 /// An admitted request. Dropping it, on any thread and during unwinding too, gives the slot back; it can
 /// not be given back twice. Borrows its [`Pool`]; [`Permit::into_owned`] makes one that does not.
@@ -64,12 +109,12 @@ impl<'p> Permit<'p> {
 
     /// Whether it had to wait.
     pub const fn how(&self) -> Admitted {
-        self.slot.how
+        self.slot.how()
     }
 
     /// Cost charged at admission, in tokens.
     pub const fn cost(&self) -> u32 {
-        self.slot.charged
+        self.slot.cost()
     }
 
     /// The tokens really used; corrects the tenant's and key's charge when the permit ends.
@@ -108,12 +153,12 @@ pub struct OwnedPermit {
 impl OwnedPermit {
     /// Whether it had to wait.
     pub const fn how(&self) -> Admitted {
-        self.slot.how
+        self.slot.how()
     }
 
     /// Cost charged at admission, in tokens.
     pub const fn cost(&self) -> u32 {
-        self.slot.charged
+        self.slot.cost()
     }
 
     /// As [`Permit::settle`].
