@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::Pool;
+use crate::queue::heap::MAX_INDICES;
 use crate::types::NONE;
 use crate::types::settings::PoolSettings;
 
@@ -28,11 +29,10 @@ impl Admitted {
 /// What both kinds of permit know, in 16 bytes: one that was got without LOCK is made and dropped in registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
-    /// Index of the flow, or of the entry of a request that keeps it.
+    /// Index of the flow; or that of the entry of a request that keeps it, with [`TRACKED`](Self::TRACKED).
     name: u32,
-    /// Generation of that entry.
-    generation: u32,
-    /// The cost, and above it [`QUEUED`](Self::QUEUED) and [`TRACKED`](Self::TRACKED).
+    /// Generation of that entry; of a flow, whether it was queued.
+    detail: u32,
     charged: u32,
     actual: u32,
 }
@@ -46,21 +46,22 @@ pub(super) enum Ended {
 }
 
 impl Slot {
-    const QUEUED: u32 = 1 << 31;
-    const TRACKED: u32 = 1 << 30;
-    const COST: u32 = Self::TRACKED - 1;
+    const TRACKED: u32 = 1 << 31;
+    /// Of a tracked one: it was queued.
+    const QUEUED: u32 = 1 << 30;
 
     #[inline(always)]
     pub(super) const fn new(flow: u32, cost: u32, how: Admitted) -> Self {
-        let how = if matches!(how, Admitted::Queued) { Self::QUEUED } else { 0 };
-        Self { name: flow, generation: 0, charged: cost | how, actual: cost }
+        let queued = matches!(how, Admitted::Queued);
+        Self { name: flow, detail: queued as u32, charged: cost, actual: cost }
     }
 
     /// Of a request that keeps its entry.
     #[inline(always)]
     pub(super) const fn tracked(idx: u32, generation: u32, cost: u32, how: Admitted) -> Self {
-        let Self { charged, .. } = Self::new(idx, cost, how);
-        Self { name: idx, generation, charged: charged | Self::TRACKED, actual: cost }
+        let queued = if matches!(how, Admitted::Queued) { Self::QUEUED } else { 0 };
+        let name = idx | queued | Self::TRACKED;
+        Self { name, detail: generation, charged: cost, actual: cost }
     }
 
     /// Neither flow nor entry: nothing but the pool's word knows of it.
@@ -69,28 +70,31 @@ impl Slot {
         self.name == NONE
     }
 
+    /// Never asked of an anonymous one.
     #[inline(always)]
-    const fn how(&self) -> Admitted {
-        if self.charged & Self::QUEUED == 0 { Admitted::Fast } else { Admitted::Queued }
+    const fn is_tracked(&self) -> bool {
+        self.name & Self::TRACKED != 0
     }
 
-    #[inline(always)]
-    const fn cost(&self) -> u32 {
-        self.charged & Self::COST
+    const fn how(&self) -> Admitted {
+        let is_tracked = !self.is_anonymous() && self.is_tracked();
+        let queued = if is_tracked { self.name & Self::QUEUED } else { self.detail };
+        if queued == 0 { Admitted::Fast } else { Admitted::Queued }
     }
 
     #[inline(always)]
     pub(super) const fn ended(&self) -> Ended {
-        let &Self { name, generation, charged, actual } = self;
-        if charged & Self::TRACKED == 0 {
-            Ended::Flow { flow: name, charged: self.cost(), actual }
-        } else {
-            Ended::Tracked { idx: name, generation, actual }
+        let &Self { name, detail, charged, actual } = self;
+        if !self.is_anonymous() && self.is_tracked() {
+            let idx = name & !(Self::TRACKED | Self::QUEUED);
+            return Ended::Tracked { idx, generation: detail, actual };
         }
+        Ended::Flow { flow: name, charged, actual }
     }
 }
 
-const _: () = assert!(PoolSettings::MAX_COST <= Slot::COST);
+// Neither flows nor entries reach up to the flags, and no entry is taken for "no flow".
+const _: () = assert!(MAX_INDICES < Slot::QUEUED && PoolSettings::MAX_FLOWS < Slot::QUEUED);
 
 /// An admitted request. Dropping it, on any thread and during unwinding too, gives the slot back; it can
 /// not be given back twice. Borrows its [`Pool`]; [`Permit::into_owned`] makes one that does not.
@@ -114,7 +118,7 @@ impl<'p> Permit<'p> {
 
     /// Cost charged at admission, in tokens.
     pub const fn cost(&self) -> u32 {
-        self.slot.cost()
+        self.slot.charged
     }
 
     /// The tokens really used; corrects the tenant's and key's charge when the permit ends.
@@ -158,7 +162,7 @@ impl OwnedPermit {
 
     /// Cost charged at admission, in tokens.
     pub const fn cost(&self) -> u32 {
-        self.slot.cost()
+        self.slot.charged
     }
 
     /// As [`Permit::settle`].
