@@ -8,6 +8,8 @@ mod admit;
 mod bands;
 mod build;
 mod census;
+#[cfg(feature = "config")]
+mod document;
 mod driver;
 mod flows;
 mod permit;

@@ -47,6 +47,22 @@ pub struct ConfigInfo {
     pub refused: u64,
 }
 
+impl ConfigInfo {
+    /// The two metrics as Prometheus text: `bandgate_config_info{hash}` and `bandgate_config_reload_total{result}`.
+    pub fn prometheus(&self) -> String {
+        let Self { hash, reloads, refused } = self;
+        format!(
+            "# HELP bandgate_config_info The configuration in force, by its fingerprint.\n\
+             # TYPE bandgate_config_info gauge\n\
+             bandgate_config_info{{hash=\"{hash:016x}\"}} 1\n\
+             # HELP bandgate_config_reload_total Reloads by result.\n\
+             # TYPE bandgate_config_reload_total counter\n\
+             bandgate_config_reload_total{{result=\"applied\"}} {reloads}\n\
+             bandgate_config_reload_total{{result=\"refused\"}} {refused}\n"
+        )
+    }
+}
+
 /// Collects what cannot change while the engine runs.
 struct Fixed(Vec<String>);
 
@@ -120,6 +136,13 @@ impl Engine {
         current.settings = settings.clone();
         current.reloads += 1;
         if faults.is_empty() { Ok(()) } else { Err(ReloadError { faults }) }
+    }
+
+    /// Counts a reload that failed before it reached the settings in force.
+    #[cfg_attr(not(feature = "config"), allow(dead_code, reason = "documents need the feature"))]
+    pub(super) fn refuse_reload(&self, faults: Vec<String>) -> ReloadError {
+        self.core.current.lock().refused += 1;
+        ReloadError { faults }
     }
 
     /// What is in force.

@@ -7,6 +7,7 @@ use super::flows;
 use super::plugins::Role;
 
 mod ceilings;
+mod ops;
 mod saturation;
 
 pub(crate) use ceilings::{HOLDBACK, STATIC_LIMIT};
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
     },
     /// A text of 1 to 256 characters.
     Text,
+    /// `true` or `false`.
+    Flag,
     /// One word of a list; `later` words are known but not built yet.
     Choice {
         now: &'static [&'static str],
@@ -191,8 +194,7 @@ static ENGINE: &[Key] = &[
         "Most requests running in all pools together.",
     )
     .unit("requests")
-    .default("unlimited")
-    .live(),
+    .default("unlimited"),
     Key::new(
         "defaultPoolSlots",
         int(1, MAX_SLOTS, Form::Plain),
@@ -215,12 +217,7 @@ static ENGINE: &[Key] = &[
     )
     .unit("requests")
     .default("65536"),
-    Key::new(
-        "mode",
-        Kind::Choice { now: &["enforce"], later: &["observe"] },
-        "Enforce the limits.",
-    )
-    .default("enforce"),
+    ops::ENGINE_MODE,
 ];
 
 static BAND: &[Key] = &[
@@ -270,7 +267,10 @@ static POOL: &[Key] = &[
     .default("262144"),
     flows::FLOW_IDLE,
     flows::FAIRNESS_OF_POOL,
-    Key::later("mode"),
+    ops::MODE,
+    ops::HOLDERS,
+    ops::MAX_HOLD,
+    ops::MAX_BANDS_KEY,
     Key::new(
         "saturation",
         Kind::Policy(Role::Saturation),
@@ -278,7 +278,6 @@ static POOL: &[Key] = &[
     )
     .default("that of `flowControl`, else `slots`")
     .live(),
-    Key::later("maxHold"),
     Key::later("slotIdentity"),
     Key::later("sessionAffinity"),
     Key::later("routing"),

@@ -12,6 +12,7 @@ mod flows;
 mod holdback;
 mod keys;
 mod node;
+mod ops;
 mod plugins;
 mod policies;
 mod pools;

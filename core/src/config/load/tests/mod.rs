@@ -8,6 +8,7 @@ mod ceilings;
 mod documents;
 mod faults;
 mod flows;
+mod ops;
 mod policies;
 mod saturation;
 mod semantics;
