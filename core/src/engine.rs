@@ -17,6 +17,7 @@ mod pool;
 mod queue;
 mod reload;
 mod request;
+mod templates;
 
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -184,11 +184,14 @@ impl Engine {
 impl Pool {
     fn reload(&self, wanted: &PoolSettings, settings: &Settings) -> Result<(), BandError> {
         let mut live = self.meta().live.lock();
-        self.put_in_force(wanted)?;
+        let mut wanted = wanted.clone();
+        self.meta().live.keep_templated(&mut wanted);
+        self.put_in_force(&wanted)?;
+        self.meta().live.forget_unlisted(&wanted);
         if live.slots != wanted.slots {
             self.resize(wanted.slots);
         }
-        *live = wanted.clone();
+        *live = wanted;
         drop(live);
         let changed = self.meta().flows.reload(settings);
         self.shard().change_rows(self.core(), &changed).map_err(BandError::Pool)

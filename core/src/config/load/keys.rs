@@ -3,8 +3,8 @@
 
 use crate::types::settings::PoolSettings;
 
-use super::flows;
 use super::plugins::Role;
+use super::{flows, templates};
 
 mod ceilings;
 mod ops;
@@ -97,7 +97,7 @@ impl Key {
         Self { name, kind, unit, default, required: false, live: false, later: false, about }
     }
 
-    const fn later(name: &'static str) -> Self {
+    pub(crate) const fn later(name: &'static str) -> Self {
         let mut key = Self::new(name, Kind::Anything, "");
         key.later = true;
         key
@@ -141,7 +141,7 @@ const ABOVE_ZERO: Interval = Interval { min: 0.0, max: 1.0, min_open: true, max_
 
 const MAX_SLOTS: i64 = PoolSettings::MAX_SLOTS as i64;
 const MAX_RUNNING: i64 = 1 << 30;
-const PRIORITY: Kind = int(i32::MIN as i64, i32::MAX as i64, Form::Plain);
+pub(crate) const PRIORITY: Kind = int(i32::MIN as i64, i32::MAX as i64, Form::Plain);
 const WEIGHT: Kind = int(1, 1_000_000, Form::Plain);
 const MAX_IN_FLIGHT: Kind = int(0, MAX_SLOTS, Form::Limit);
 
@@ -271,6 +271,10 @@ static POOL: &[Key] = &[
     ops::HOLDERS,
     ops::MAX_HOLD,
     ops::MAX_BANDS_KEY,
+    templates::UNKNOWN,
+    templates::POSITIVE,
+    templates::NEGATIVE,
+    templates::IDLE,
     Key::new(
         "saturation",
         Kind::Policy(Role::Saturation),
@@ -350,8 +354,8 @@ static FLOW_CONTROL: &[Key] = &[
     Key::later("maxRequests"),
     Key::later("defaultRequestTTL"),
     Key::later("noEndpointRequestTTL"),
-    Key::later("defaultPriorityBand"),
-    Key::later("defaultNegativePriorityBand"),
+    templates::SEEDS_POSITIVE,
+    templates::SEEDS_NEGATIVE,
     Key::new(
         "saturationDetector",
         Kind::Object(DETECTOR),

@@ -20,6 +20,7 @@ mod read;
 mod reference;
 mod saturation;
 mod schema;
+mod templates;
 mod value;
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::plugins::{Policy, Registry};
 use super::policies::named_by;
 use super::read::View;
 use super::saturation;
+use super::templates;
 use super::value::quoted;
 
 /// One element of a list of bands.
@@ -38,6 +39,7 @@ struct Shared {
     holdback: Option<Holdback>,
     saturation: SaturationSource,
     mode: PoolMode,
+    templates: templates::Stated,
 }
 
 /// Makes the pools; without any, one named `default`.
@@ -57,6 +59,7 @@ pub(crate) fn read(
         only.selection = shared.selection.clone();
         only.saturation = shared.saturation.clone();
         only.mode = shared.mode;
+        only.templates = shared.templates.settle(Fairness::default());
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
         settle_flows(&mut only, &shared.bands, Fairness::default());
@@ -85,7 +88,8 @@ fn shared(root: &View<'_>, registry: &Registry, faults: &mut Faults) -> Shared {
     }
     let saturation = saturation::shared(root, registry, faults);
     let mode = ops::mode(&root.object("engine")).unwrap_or_default();
-    Shared { bands, selection, holdback, saturation, mode }
+    let templates = templates::shared(&flow, registry, faults);
+    Shared { bands, selection, holdback, saturation, mode, templates }
 }
 
 fn flow_selection(flow: &View<'_>, registry: &Registry, faults: &mut Faults) -> BandSelection {
@@ -236,7 +240,9 @@ fn pool(
     if let Some(key) = own.filter(|_| alternate_twice(&pool.holdback, &pool.selection)) {
         faults.add(&view.path_of(key), view.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
-    settle_flows(&mut pool, &bands, flows::of_pool(view, registry, faults));
+    let fairness = flows::of_pool(view, registry, faults);
+    settle_flows(&mut pool, &bands, fairness);
+    templates::of_pool(view, &mut pool, &shared.templates, fairness, registry, faults);
     pool
 }
 

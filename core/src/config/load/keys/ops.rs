@@ -49,4 +49,4 @@ pub(super) const MAX_BANDS_KEY: Key = Key::new(
     "Different priorities the pool may have in its life, those it starts with included; each costs 8 bytes a flow.",
 )
 .unit("bands")
-.default("as many as it starts with");
+.default("as many as it starts with; with `unknownPriority: template` at least 16");

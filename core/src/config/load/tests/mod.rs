@@ -13,6 +13,7 @@ mod policies;
 mod saturation;
 mod semantics;
 mod table;
+mod templates;
 mod variables;
 
 fn load(text: &str) -> Result<Config, ConfigError> {
