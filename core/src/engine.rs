@@ -8,6 +8,8 @@ mod admit;
 mod bands;
 mod build;
 mod census;
+#[cfg(feature = "config")]
+mod document;
 mod driver;
 mod flows;
 mod permit;
@@ -15,6 +17,7 @@ mod pool;
 mod queue;
 mod reload;
 mod request;
+mod templates;
 
 use alloc::boxed::Box;
 use alloc::string::String;

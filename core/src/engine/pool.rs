@@ -129,14 +129,19 @@ impl Pool {
         self.engine.clock.now_ns()
     }
 
-    /// The band of a priority.
+    /// The band of a priority. One that is no band gets one made of the pool's template, where `unknownPriority` says
+    /// so, which is cold: takes a mutex, allocates, and waits for the pool's lock. Else a look at a table.
     ///
     /// # Errors
     ///
-    /// [`Reason::UnknownBand`]: the priority is not provisioned; it is never mapped to another.
+    /// [`Reason::UnknownBand`]: the priority is not provisioned, or none can be made because the pool has had
+    /// `maxBands` priorities already; it is never mapped to another. [`Reason::Forked`], [`Reason::Poisoned`] where
+    /// one is to be made.
     pub fn band(&self, priority: i32) -> Result<Band, Reason> {
-        let index = self.core().table().find(priority).ok_or(Reason::UnknownBand)?;
-        Ok(Band { pool: self.id, index })
+        match self.core().table().find(priority) {
+            Some(index) => Ok(Band { pool: self.id, index }),
+            None => self.unlisted(priority),
+        }
     }
 
     /// What every call checks first: the process, the pool of band and flow, the cost.

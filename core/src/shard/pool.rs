@@ -16,7 +16,6 @@ use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::MAX_BANDS;
 use crate::types::settings::{PoolMode, PoolSettings};
 
 use super::bands::{BandRanks, BandTable};
@@ -193,7 +192,7 @@ impl PoolCore {
         let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
         bands.sort_unstable_by(|a, b| b.cmp(a));
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
-        let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
+        let most_bands = settings.most_bands();
         let gate = PoolGate::new(units);
         let is_general = settings.is_tracked()
             || settings.mode == PoolMode::Observe
