@@ -202,6 +202,16 @@
 //! *Rejected:* an exponential average, which needs a time step and is different for each; a controller with a second
 //! state (an integral term), which can oscillate under a constant signal.
 //!
+//! ## A hint shortens, a host's own timeout stands
+//! The host is trusted, its clients are not: `Request::timeout` replaces what the configuration says, `ttl_hint` (a
+//! client's header) only shortens it. All of it is one word of the request, so no call reads more than before.
+//! *Rejected:* clamping the host's timeout too, which leaves no way to wait longer in one call than in the others.
+//!
+//! ## Two budgets, no walk when backends go or come
+//! A pool with `noBackendTtl` looks at a waiter when the nearer of "due under this regime" and "now and the other
+//! budget" comes: a flip cannot make it due before. Who is found not due is looked at again, at most once per budget.
+//! *Rejected:* re-arming everybody at a flip (unbounded under the lock); a periodic sweep, which is late by its period.
+//!
 //! ## Waker cells are `atomic-waker`, in a wrapper
 //! Registering a waker against a concurrent wake is a protocol of its own with a proven small crate. It clones and
 //! drops wakers while the cell is claimed, so a waker that panics there would leave an index nobody is ever woken

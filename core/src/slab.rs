@@ -136,6 +136,11 @@ pub struct Body {
     pub received_ns: u64,
     /// How long after that its first token was promised; `u64::MAX`: nothing was.
     pub slo_ns: u64,
+    /// Its time to live while backends exist, and its absolute end; both only in pools with another budget for the
+    /// time without backends, where `deadline_ns` is when it is looked at again.
+    pub to_live_ns: u64,
+    /// See [`to_live_ns`](Self::to_live_ns).
+    pub limit_ns: u64,
 }
 
 impl Body {
@@ -151,6 +156,8 @@ impl Body {
         flow_generation: 0,
         received_ns: 0,
         slo_ns: u64::MAX,
+        to_live_ns: u64::MAX,
+        limit_ns: u64::MAX,
     };
 }
 

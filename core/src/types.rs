@@ -5,6 +5,7 @@
 pub mod chunked;
 pub mod extend;
 pub mod holdback;
+pub mod patience;
 pub mod policy;
 pub mod rank;
 pub mod saturation;

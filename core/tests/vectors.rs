@@ -23,6 +23,8 @@ mod ranks;
 mod saturation;
 #[path = "vectors/runner/sequence.rs"]
 mod sequence;
+#[path = "vectors/runner/waiting.rs"]
+mod waiting;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

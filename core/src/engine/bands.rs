@@ -164,6 +164,7 @@ impl Pool {
             Refused::InUse => BandError::InUse,
         })?;
         self.meta().live.note_orders(settings);
+        self.set_times_to_live(settings);
         Ok(())
     }
 }

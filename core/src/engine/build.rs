@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt;
 
-use super::{EngineCore, PoolMeta};
+use super::{EngineCore, PoolMeta, Request};
 use crate::clock::Clock;
 use crate::config::current::Current;
 use crate::config::flows::Flows;
@@ -149,10 +149,18 @@ fn sleeper() -> Arc<Sleeper> {
 }
 
 /// The numbers of an engine's pools: no two engines of a process share any. A band, flow, ticket or queue
-/// of another engine would else name somebody's entry here. They come again after 2^32 pools.
+/// of another engine would else name somebody's entry here. They come again after 2^31 pools: the upper half marks requests with a deadline.
 fn first_number(pools: usize) -> u32 {
     static NEXT: Numbers = Numbers::new();
-    NEXT.take(u32::try_from(pools).unwrap_or(u32::MAX))
+    let count = u32::try_from(pools).unwrap_or(u32::MAX);
+    let most = !Request::TIMED;
+    loop {
+        let first = NEXT.take(count) & most;
+        // Not across the end, so that a pool's number less the first is its index.
+        if most - first >= count.min(most) {
+            return first;
+        }
+    }
 }
 
 /// Checks the settings and allocates the engine. Pools go to the shards in turn.
@@ -176,7 +184,9 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
         let shard = id % count;
         let index = members[shard].len();
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        members[shard].push(PoolCore::with_units(number, id, pool, max_waiting, units[id]));
+        let member = PoolCore::with_units(number, id, pool, max_waiting, units[id]);
+        member.set_times_to_live(nanoseconds(settings.admission_timeout), pool);
+        members[shard].push(member);
         let flows = Flows::new(settings, pool.max_flows);
         let live = Live::new(pool.clone());
         metas.push(PoolMeta { name: pool.name.clone(), shard, index, flows, live });

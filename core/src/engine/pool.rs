@@ -19,6 +19,7 @@ use crate::shard::completions::Record;
 use crate::shard::hold::{Answer, Packed, Submission};
 use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
+use crate::types::patience;
 use crate::types::settings::PoolSettings;
 use crate::types::{HELD, NONE};
 
@@ -151,7 +152,7 @@ impl Pool {
             return Err(Reason::Forked);
         }
         if request.pools() != self.ids {
-            return Err(Self::foreign(self.id, request));
+            self.check_closely(request)?;
         }
         // One comparison for 0 and for too much.
         if request.cost.wrapping_sub(1) >= self.core().max_cost() {
@@ -169,10 +170,7 @@ impl Pool {
     /// What the locked path needs to know of a checked request.
     #[inline(always)]
     fn submission(&self, request: &Request, queue: u32, tag: u64) -> Submission {
-        let timeout_ns = match request.timeout_ns {
-            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns(),
-            own => own,
-        };
+        let timeout_ns = self.patience(request);
         let Request { band, flow, flow_generation, cost, bytes, received_ns, slo_ns, .. } =
             *request;
         Submission {
@@ -189,9 +187,41 @@ impl Pool {
         }
     }
 
+    /// How long a checked request may wait, [resolved](patience::resolve).
+    #[inline(always)]
+    fn patience(&self, request: &Request) -> u64 {
+        patience::resolve(request.timeout_ns, self.core().to_live_ns(request.band))
+    }
+
+    /// A request whose pools do not compare equal: it has an absolute deadline, or is another pool's.
     #[cold]
-    fn foreign(id: u32, request: &Request) -> Reason {
-        if request.pool == id { Reason::UnknownPool } else { Reason::UnknownBand }
+    fn check_closely(&self, request: &Request) -> Result<(), Reason> {
+        let band_pool = request.pool & !Request::TIMED;
+        if Request::pools_of(band_pool, request.flow_pool) != self.ids {
+            let is_ours = band_pool == self.id;
+            return Err(if is_ours { Reason::UnknownPool } else { Reason::UnknownBand });
+        }
+        let deadline_ns = patience::absolute(request.timeout_ns).unwrap_or(u64::MAX);
+        if deadline_ns <= self.engine.clock.now_ns() { Err(Reason::Deadline) } else { Ok(()) }
+    }
+
+    /// Says how many backends serve this pool; some exist until this is called. While there are none nothing is
+    /// dispatched: who comes or waits is refused or evicted as `no_backend` when his time is over, and that time is
+    /// the pool's `noBackendTtl`, where it has one. Waits for the pool's lock bit; any thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Poisoned`], [`Reason::Forked`].
+    pub fn set_backends(&self, count: u32) -> Result<(), Reason> {
+        if self.is_forked() {
+            return Err(Reason::Forked);
+        }
+        self.shard().set_backends(self.core(), count > 0)
+    }
+
+    /// After the settings or the engine's default have changed.
+    pub(super) fn set_times_to_live(&self, settings: &PoolSettings) {
+        self.core().set_times_to_live(self.engine.admission_timeout_ns(), settings);
     }
 
     #[inline(always)]
@@ -291,12 +321,9 @@ impl Pool {
         timeout: Option<core::time::Duration>,
     ) -> Result<Permit<'_>, Reason> {
         let request = timeout.map_or(request, |timeout| request.timeout(timeout));
-        let limit = match request.timeout_ns {
-            Request::DEFAULT_TIMEOUT => self.engine.admission_timeout_ns(),
-            own => own,
-        };
         let clock = &self.engine.clock;
-        let deadline = (limit != u64::MAX).then(|| clock.now_ns().saturating_add(limit));
+        let deadline = patience::deadline(self.patience(&request), || clock.now_ns());
+        let deadline = (deadline != u64::MAX).then_some(deadline);
         let permit = block_on_until(self.admit(request), deadline, || clock.now_ns());
         permit.unwrap_or(Err(Reason::Deadline))
     }

@@ -102,6 +102,7 @@ impl Fixed {
         self.same(&at("maxCost"), &old.max_cost, &new.max_cost);
         self.same(&at("ringCapacity"), &old.ring_capacity, &new.ring_capacity);
         self.same(&at("maxBands"), &old.max_bands, &new.max_bands);
+        self.same(&at("noBackendTtl"), &old.no_backend_ttl, &new.no_backend_ttl);
     }
 }
 
@@ -204,8 +205,7 @@ impl EngineCore {
         self.admission_timeout_ns.store(super::build::nanoseconds(timeout), Ordering::Relaxed);
     }
 
-    /// The wait of a request that names none.
-    #[inline(always)]
+    /// The wait of a request that names none, in a band that names none.
     pub(super) fn admission_timeout_ns(&self) -> u64 {
         // ORDERING: Relaxed, as above.
         self.admission_timeout_ns.load(Ordering::Relaxed)

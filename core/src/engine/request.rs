@@ -3,7 +3,8 @@
 
 use core::time::Duration;
 
-use crate::types::NONE;
+use crate::types::settings::nanoseconds;
+use crate::types::{NONE, patience};
 
 /// A band of a pool, by [`Pool::band`](super::Pool::band).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,8 +42,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// The pool's default timeout applies.
-    pub(super) const DEFAULT_TIMEOUT: u64 = u64::MAX - 1;
+    /// Set in `pool` where there is an absolute deadline, so that the comparison every call makes finds that out.
+    pub(super) const TIMED: u32 = 1 << 31;
 
     /// A request of cost 1 in this band, of no tenant.
     #[inline]
@@ -52,7 +53,7 @@ impl Request {
             flow: NONE,
             flow_pool: band.pool,
             cost: 1,
-            timeout_ns: Self::DEFAULT_TIMEOUT,
+            timeout_ns: patience::DEFAULT,
             bytes: 0,
             flow_generation: 0,
             band: band.index,
@@ -118,21 +119,50 @@ impl Request {
         self
     }
 
-    /// Longest wait; zero: now or never. Replaces the engine's `admissionTimeout`. Times beyond 584 years
+    /// Longest wait, as the host decides; zero: now or never. Replaces the band's `ttl` and the engine's
+    /// `admissionTimeout`, as every call of the last of these five methods replaces the others. Times beyond 146 years
     /// mean for ever.
     #[inline]
     #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        self.timeout_ns = if ns == Self::DEFAULT_TIMEOUT { u64::MAX } else { ns };
-        self
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.waits(patience::timeout(nanoseconds(timeout)))
     }
 
-    /// Waits for ever.
+    /// Waits for ever, whatever the configuration says.
     #[inline]
     #[must_use]
-    pub const fn no_timeout(mut self) -> Self {
-        self.timeout_ns = u64::MAX;
+    pub const fn no_timeout(self) -> Self {
+        self.waits(patience::FOREVER)
+    }
+
+    /// A time to live somebody outside asked for, such as a client in a header: it may only shorten what the
+    /// configuration allows. Zero asks for nothing.
+    #[inline]
+    #[must_use]
+    pub fn ttl_hint(self, hint: Duration) -> Self {
+        self.waits(patience::hint(nanoseconds(hint)))
+    }
+
+    /// Evicted at this time of the engine's clock ([`Engine::clock`](super::Engine::clock)), in nanoseconds, and refused
+    /// if it has passed. Each call then looks at the clock.
+    #[inline]
+    #[must_use]
+    pub const fn deadline_at(self, now_ns: u64) -> Self {
+        let mut timed = self.waits(patience::at(now_ns));
+        timed.pool |= Self::TIMED;
+        timed
+    }
+
+    /// Waits as the configuration says, the initial state.
+    #[inline]
+    #[must_use]
+    pub const fn default_timeout(self) -> Self {
+        self.waits(patience::DEFAULT)
+    }
+
+    const fn waits(mut self, word: u64) -> Self {
+        self.pool &= !Self::TIMED;
+        self.timeout_ns = word;
         self
     }
 }

@@ -188,7 +188,8 @@ impl Hold<'_, '_> {
         let has_room = || flow == NONE || self.st.caps.room(flow) == Room::Yes;
         // One unit helps only where none is missing already; asked of the gates, not of the reserve, which tells
         // nothing of gates that move.
-        let lacks_unit = free == 0 && size < self.st.slots && has_room();
+        let lacks_unit =
+            free == 0 && size < self.st.slots && has_room() && !self.st.backends.none_exists();
         let running = self.running();
         let is_open = lacks_unit && self.st.gates.eligible(running) >> rank & 1 == 1;
         if !is_open || self.would_run_with_unit() {
@@ -234,7 +235,7 @@ impl Hold<'_, '_> {
     /// Whether anybody waits who lacks only a slot. A pool whose waiters are all gated or at their caps must
     /// not ask: it would hand the unit to the next such pool, and that one back, for ever.
     fn would_run_with_unit(&mut self) -> bool {
-        if self.st.queues.waiting() == 0 {
+        if self.st.queues.waiting() == 0 || self.st.backends.none_exists() {
             return false;
         }
         let running = self.running();

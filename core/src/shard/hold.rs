@@ -224,7 +224,7 @@ impl<'s, 'n> Hold<'s, 'n> {
             return self.granted_directly(submission);
         }
         if submission.timeout_ns == 0 {
-            return self.refused(submission, Reason::Deadline);
+            return self.refused(submission, self.st.backends.overdue());
         }
         let (idx, generation) = match self.take_entry(submission) {
             Ok(entry) => entry,
@@ -257,7 +257,9 @@ impl<'s, 'n> Hold<'s, 'n> {
             return Answer::Rejected(Reason::Busy);
         }
         if !self.runs_now(submission) && !self.runs_with_unit(submission) {
-            return Answer::Rejected(Reason::WouldQueue);
+            let none_exists = self.st.backends.none_exists();
+            let reason = if none_exists { Reason::NoBackend } else { Reason::WouldQueue };
+            return Answer::Rejected(reason);
         }
         self.take_slot(submission.band, submission.flow, submission.cost);
         self.st.stats.direct += 1;
@@ -303,6 +305,9 @@ impl<'s, 'n> Hold<'s, 'n> {
     fn has_slot_for(&mut self, band: u8) -> bool {
         if !self.st.is_general {
             return self.word.free() > self.pool.gate.reserve(usize::from(band));
+        }
+        if self.st.backends.none_exists() {
+            return false;
         }
         self.refresh_gates();
         let running = self.running();
@@ -414,7 +419,14 @@ impl<'s, 'n> Hold<'s, 'n> {
     fn write_body(&mut self, idx: u32, submission: &Submission) -> u64 {
         let now = self.session.now;
         // SAFETY: the index was just taken: this holder owns the entry.
-        unsafe { self.shard.slab.with_body(idx, |body| submission.write(body, now)) }
+        unsafe {
+            self.shard.slab.with_body(idx, |body| {
+                if self.st.backends.has_budget() {
+                    submission.write_patience(body, now);
+                }
+                submission.write(body, now)
+            })
+        }
     }
 
     /// Puts an owned entry into its band.
@@ -435,6 +447,8 @@ impl<'s, 'n> Hold<'s, 'n> {
             // SAFETY: this holder owns the entry.
             unsafe { self.shard.slab.with_body(idx, |body| body.since_ns = now.ns()) };
         }
+        let has_budget = self.st.backends.has_budget();
+        let deadline_ns = if has_budget { self.budgeted(idx) } else { deadline_ns };
         let view = SlabView::new(self.shard);
         self.st.enqueue(view, idx, u32::from(band), flow, deadline_ns, about);
     }

@@ -16,8 +16,10 @@ use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::settings::{PoolMode, PoolSettings};
+use crate::types::MAX_BANDS;
+use crate::types::settings::{PoolMode, PoolSettings, nanoseconds};
 
+use super::backends::Backends;
 use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
 use super::orders::{BandOrders, NewOrders};
@@ -131,6 +133,8 @@ pub struct PoolState {
     pub look_again_ns: u64,
     /// Who runs, where that is kept.
     pub tracking: Tracking,
+    /// Whether backends exist, and the budget of waiters for when none does.
+    pub backends: Backends,
     /// The last refusals, and what observing would have done.
     pub refusals: Refusals,
     /// Nothing of the above asks for more than a call's own command: no chain, not shut, no turn cut
@@ -158,6 +162,8 @@ pub struct PoolCore {
     gauge_bits: AtomicU64,
     queued: AtomicBool,
     next_deadline_ns: AtomicU64,
+    /// Times to live of the bands, by index.
+    to_live_ns: [AtomicU64; MAX_BANDS],
     index: u32,
     engine_index: usize,
     max_cost: u32,
@@ -195,6 +201,7 @@ impl PoolCore {
         let most_bands = settings.most_bands();
         let gate = PoolGate::new(units);
         let is_general = settings.is_tracked()
+            || settings.no_backend_ttl.is_some()
             || settings.mode == PoolMode::Observe
             || gates.is_dynamic()
             || gates.counts_dispatches();
@@ -218,6 +225,7 @@ impl PoolCore {
             gauge_bits: AtomicU64::new(Self::NO_GAUGE),
             queued: AtomicBool::new(false),
             next_deadline_ns: AtomicU64::new(u64::MAX),
+            to_live_ns: core::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             index,
             engine_index,
             max_cost: settings.max_cost,
@@ -244,6 +252,7 @@ impl PoolCore {
                 detector: None,
                 look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
+                backends: Backends::new(settings),
                 refusals: Refusals::new(),
                 awaited: false,
                 is_calm: !is_general,
@@ -290,6 +299,24 @@ impl PoolCore {
     /// Requests that may wait.
     pub fn max_waiting(&self) -> u32 {
         self.max_waiting
+    }
+
+    /// How long a request of the band may wait that says nothing itself, in nanoseconds; `u64::MAX`: for ever.
+    #[inline(always)]
+    pub fn to_live_ns(&self, band: u8) -> u64 {
+        // ORDERING: Relaxed; a number by itself, read once per request.
+        self.to_live_ns[usize::from(band) % MAX_BANDS].load(Ordering::Relaxed)
+    }
+
+    /// Sets the times to live: those of the bands by priority, `default_ns` for the others, bands to come included.
+    pub(crate) fn set_times_to_live(&self, default_ns: u64, settings: &PoolSettings) {
+        for (at, cell) in self.to_live_ns.iter().enumerate() {
+            let priority = self.table.get(at).map(|(priority, _)| priority);
+            let band = settings.bands.iter().find(|band| Some(band.priority) == priority);
+            let own = band.and_then(|band| band.ttl).map(nanoseconds);
+            // ORDERING: Relaxed, as above.
+            cell.store(own.unwrap_or(default_ns), Ordering::Relaxed);
+        }
     }
 
     /// Most cost a request may have.

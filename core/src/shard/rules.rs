@@ -31,12 +31,16 @@ pub(super) enum Stop {
 impl PoolState {
     /// Whether something is on that the fast path and the quick turn do not know.
     pub(super) fn needs_general_turns(&self) -> bool {
-        self.tracking.on || self.observes || !self.ranks.is_plain() || self.gates_need_more()
+        self.tracking.on
+            || self.observes
+            || !self.ranks.is_plain()
+            || self.gates_need_more()
+            || self.backends.need_general_turns()
     }
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
     pub(super) const fn allows_fast_admits(&self) -> bool {
-        !self.tracking.on && !self.observes
+        !self.tracking.on && !self.observes && !self.backends.none_exists()
     }
 
     /// Why requests of a flow are not accepted.

@@ -75,6 +75,9 @@ pub struct PoolSettings {
     /// Keep track of who runs, for [`Pool::holders`](crate::Pool::holders): each running request then takes a place
     /// of the slab, and every call the pool's lock bit.
     pub holders: bool,
+    /// How long a request may wait while [no backend exists](crate::Pool::set_backends), counted anew whenever backends
+    /// go or come; `Duration::MAX`: for ever; absent: that time counts like any other. At least a millisecond.
+    pub no_backend_ttl: Option<Duration>,
     /// A permit out longer than this is taken back; absent: never. Implies `holders`.
     pub max_hold: Option<Duration>,
 }
@@ -100,12 +103,21 @@ pub struct BandSettings {
     pub fairness: Fairness,
     /// Which request of a flow is next.
     pub order: Order,
+    /// Longest wait of its requests that name none; `Duration::MAX`: for ever; absent: the engine's
+    /// [`admission_timeout`](Settings::admission_timeout). Live.
+    pub ttl: Option<Duration>,
 }
 
 impl BandSettings {
     /// An unnamed band of this priority: first come, first served over all flows.
     pub fn new(priority: i32) -> Self {
-        Self { priority, name: None, fairness: Fairness::default(), order: Order::default() }
+        Self {
+            priority,
+            name: None,
+            fairness: Fairness::default(),
+            order: Order::default(),
+            ttl: None,
+        }
     }
 }
 
@@ -192,6 +204,7 @@ impl PoolSettings {
             templates: Templates::NONE,
             mode: PoolMode::Enforce,
             holders: false,
+            no_backend_ttl: None,
             max_hold: None,
         }
     }
@@ -210,7 +223,7 @@ impl PoolSettings {
 
     /// [`max_hold`](Self::max_hold) in nanoseconds; `u64::MAX`: never.
     pub fn max_hold_ns(&self) -> u64 {
-        self.max_hold.map_or(u64::MAX, |hold| u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
+        self.max_hold.map_or(u64::MAX, nanoseconds)
     }
 
     /// The same pool with these priorities provisioned (0 is always added).
@@ -223,4 +236,9 @@ impl PoolSettings {
         self.bands = all.into_iter().map(BandSettings::new).collect();
         self
     }
+}
+
+/// In nanoseconds; `u64::MAX` from 584 years on.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,5 @@
 //! The engine and the groups, tenants and keys it knows, out of the checked tree.
 
-use core::time::Duration;
 use std::collections::HashSet;
 
 use crate::types::settings::{
@@ -12,6 +11,7 @@ use super::fault::Faults;
 use super::plugins::Registry;
 use super::pools;
 use super::read::{Bound, View};
+use super::time;
 use super::value::quoted;
 
 /// Weight of a group, tenant or key that names none.
@@ -36,17 +36,13 @@ pub(crate) fn settings(root: &View<'_>, faults: &mut Faults) -> Settings {
         },
         shards: engine.u32("shards").and_then(|v| u16::try_from(v).ok()).unwrap_or(defaults.shards),
         ceiling: engine.limit("ceiling").and_then(Bound::limit),
-        admission_timeout: timeout(&engine, defaults.admission_timeout),
+        admission_timeout: time::admission(root, defaults.admission_timeout, faults),
         max_requests: engine.u32("maxRequests").unwrap_or(defaults.max_requests),
         pools: pools::read(root, &registry, default_slots, faults),
         keys: keys(root, &tenants, faults),
         tenants,
         groups,
     }
-}
-
-fn timeout(engine: &View<'_>, default: Option<Duration>) -> Option<Duration> {
-    engine.duration("admissionTimeout").map_or(default, Bound::limit)
 }
 
 fn envelope(root: &View<'_>, faults: &mut Faults) {

@@ -4,6 +4,7 @@
 use crate::types::settings::PoolSettings;
 
 use super::plugins::Role;
+use super::time;
 use super::{flows, templates};
 
 mod ceilings;
@@ -202,14 +203,7 @@ static ENGINE: &[Key] = &[
     )
     .unit("slots")
     .default("32"),
-    Key::new(
-        "admissionTimeout",
-        Kind::Duration { unlimited: true },
-        "Longest wait of a request that names no deadline; `0s`: none waits.",
-    )
-    .unit("time")
-    .default("60s")
-    .live(),
+    time::ADMISSION,
     Key::new(
         "maxRequests",
         int(1, 1 << 22, Form::Quantity),
@@ -231,7 +225,7 @@ static BAND: &[Key] = &[
     .unit("saturation")
     .default("that of the next band above, 1.0 at the top")
     .live(),
-    Key::later("ttl"),
+    time::TTL,
     Key::later("maxRequests"),
     Key::later("maxBytes"),
     Key::later("maxTokens"),
@@ -282,6 +276,7 @@ static POOL: &[Key] = &[
     )
     .default("that of `flowControl`, else `slots`")
     .live(),
+    time::NO_BACKEND,
     Key::later("slotIdentity"),
     Key::later("sessionAffinity"),
     Key::later("routing"),
@@ -352,8 +347,8 @@ static FLOW_CONTROL: &[Key] = &[
     Key::new("priorityBands", Kind::List(PRIORITY_BAND), "Bands to provision."),
     Key::later("maxBytes"),
     Key::later("maxRequests"),
-    Key::later("defaultRequestTTL"),
-    Key::later("noEndpointRequestTTL"),
+    time::SEEDS_DEFAULT,
+    time::SEEDS_NO_ENDPOINT,
     templates::SEEDS_POSITIVE,
     templates::SEEDS_NEGATIVE,
     Key::new(

@@ -21,6 +21,7 @@ mod reference;
 mod saturation;
 mod schema;
 mod templates;
+mod time;
 mod value;
 
 #[cfg(test)]

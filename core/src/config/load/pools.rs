@@ -1,5 +1,6 @@
 //! The pools: which bands each has, in which order, under which ceilings.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use crate::types::MAX_BANDS;
@@ -17,6 +18,7 @@ use super::policies::named_by;
 use super::read::View;
 use super::saturation;
 use super::templates;
+use super::time;
 use super::value::quoted;
 
 /// One element of a list of bands.
@@ -25,6 +27,7 @@ struct Band {
     priority: i32,
     name: Option<String>,
     ceiling: Option<f64>,
+    ttl: Option<Duration>,
     flows: Flows,
     path: String,
     at: At,
@@ -38,6 +41,7 @@ struct Shared {
     selection: BandSelection,
     holdback: Option<Holdback>,
     saturation: SaturationSource,
+    no_backend_ttl: Option<Duration>,
     mode: PoolMode,
     templates: templates::Stated,
 }
@@ -62,6 +66,7 @@ pub(crate) fn read(
         only.templates = shared.templates.settle(Fairness::default());
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
+        only.no_backend_ttl = shared.no_backend_ttl;
         settle_flows(&mut only, &shared.bands, Fairness::default());
         pools.push(only);
     }
@@ -87,9 +92,10 @@ fn shared(root: &View<'_>, registry: &Registry, faults: &mut Faults) -> Shared {
         faults.add(&flow.path_of(key), flow.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
     let saturation = saturation::shared(root, registry, faults);
+    let no_backend_ttl = time::no_endpoint(&flow);
     let mode = ops::mode(&root.object("engine")).unwrap_or_default();
     let templates = templates::shared(&flow, registry, faults);
-    Shared { bands, selection, holdback, saturation, mode, templates }
+    Shared { bands, selection, holdback, saturation, no_backend_ttl, mode, templates }
 }
 
 fn flow_selection(flow: &View<'_>, registry: &Registry, faults: &mut Faults) -> BandSelection {
@@ -146,6 +152,7 @@ fn bands(
             priority,
             name,
             ceiling: ours.then(|| item.f64("ceiling")).flatten(),
+            ttl: if ours { time::of_band(&item) } else { None },
             flows: Flows::read(
                 &item,
                 if ours { flows::OURS } else { flows::SEEDS },
@@ -235,6 +242,7 @@ fn pool(
     let holdback = holdback(own, &bands, shared);
     finish(&mut pool, &bands, holdback, &view.path_of("bands"), view.at_of("bands"), faults);
     ops::of_pool(view, &mut pool, faults);
+    pool.no_backend_ttl = time::no_backend(view, shared.no_backend_ttl);
     // Inherited both, they are reported where they stand.
     let own = ["holdback", "bandSelection"].into_iter().find(|key| view.has(key));
     if let Some(key) = own.filter(|_| alternate_twice(&pool.holdback, &pool.selection)) {
@@ -253,6 +261,7 @@ fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
         let flows = band.map(|band| &band.flows);
         (it.fairness, it.order) =
             flows.map_or((fairness, it.order), |flows| flows.settle(fairness));
+        it.ttl = band.and_then(|band| band.ttl);
     }
 }
 

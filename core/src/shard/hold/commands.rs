@@ -287,15 +287,20 @@ impl Hold<'_, '_> {
         self.st.wheel.advance(&view, now, &mut budget, |idx| due.push(idx));
         self.session.budget -= before - budget;
         for idx in due {
-            self.session.progress.expired += 1;
             if self.st.tracking.running != 0 && self.is_running(idx) {
+                self.session.progress.expired += 1;
                 self.reap(idx);
                 continue;
             }
-            self.st.queues.remove(&view, idx);
             // SAFETY: the timer of a request is set only while it waits here: LOCK owns its entry.
             let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-            self.finish_entry(idx, &body, Some(Reason::Deadline));
+            if !self.is_overdue(&body, now) {
+                self.look_again_at(idx, &body, now);
+                continue;
+            }
+            self.session.progress.expired += 1;
+            self.st.queues.remove(&view, idx);
+            self.finish_entry(idx, &body, Some(self.st.backends.overdue()));
         }
     }
 }

@@ -44,6 +44,9 @@ impl Hold<'_, '_> {
             if self.word.free() <= 0 {
                 return Stop::NoSlot;
             }
+            if self.st.backends.none_exists() {
+                return Stop::NobodyMayRun;
+            }
             if self.session.budget == 0 {
                 return Stop::Budget;
             }
@@ -75,11 +78,11 @@ impl Hold<'_, '_> {
         let idx = waiter.idx;
         // SAFETY: the request waits in this pool, so its entry belongs to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        if body.deadline_ns != u64::MAX && body.deadline_ns <= self.session.now.ns() {
+        if body.deadline_ns != u64::MAX && self.is_overdue(&body, self.session.now.ns()) {
             // No dispatch: its flow keeps its turn.
             self.unlink(idx);
             self.session.progress.expired += 1;
-            self.finish_entry(idx, &body, Some(Reason::Deadline));
+            self.finish_entry(idx, &body, Some(self.st.backends.overdue()));
         } else {
             self.word = self.word.add_free(-1);
             self.st.gates.count_dispatch();

@@ -4,6 +4,7 @@ use crate::clock::Now;
 use crate::slab::Body;
 use crate::types::NONE;
 use crate::types::extend::RequestView;
+use crate::types::patience;
 
 /// A request as the caller states it.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,8 @@ pub struct Submission {
     pub cost: u32,
     /// Size in bytes.
     pub bytes: u32,
-    /// Longest wait in nanoseconds; `u64::MAX`: for ever; 0: now or never.
+    /// How long it may wait: a [resolved](crate::types::patience::resolve) word. A timeout in nanoseconds, `u64::MAX`:
+    /// for ever, 0: now or never, and more.
     pub timeout_ns: u64,
     /// Completion queue (slot and generation), or [`NONE`].
     pub queue: u32,
@@ -74,16 +76,20 @@ impl Submission {
         body.received_ns = if is_open { now.ns() } else { self.received_ns };
         body.slo_ns = self.slo_ns;
         body.flow_generation = self.flow_generation;
+        self.write_patience(body, now);
+    }
+
+    /// What a pool with a budget of its own for the time without backends asks of a waiter.
+    #[inline]
+    pub(in crate::shard) fn write_patience(&self, body: &mut Body, now: &Now<'_>) {
+        (body.to_live_ns, body.limit_ns) = patience::parts(self.timeout_ns, || now.ns());
     }
 
     /// Fills the body of an entry the caller owns; answers its deadline. `now` is read only if there is a
     /// timeout.
     #[inline(always)]
     pub(in crate::shard) fn write(&self, body: &mut Body, now: &Now<'_>) -> u64 {
-        let deadline_ns = match self.timeout_ns {
-            u64::MAX => u64::MAX,
-            timeout => now.ns().saturating_add(timeout),
-        };
+        let deadline_ns = patience::deadline(self.timeout_ns, || now.ns());
         body.tag = self.tag;
         body.deadline_ns = deadline_ns;
         body.flow = self.flow;

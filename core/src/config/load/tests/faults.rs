@@ -185,7 +185,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
         ("replicas: {}", "replicas", "replicas"),
         ("routing: {}", "routing", "routing"),
         ("metrics: {}", "metrics", "metrics"),
-        ("bands: [{priority: 1, ttl: 30s}]", "bands[0].ttl", "ttl"),
         ("bands: [{priority: 1, maxRequests: 5}]", "bands[0].maxRequests", "maxRequests"),
         ("bands: [{priority: 1, maxBytes: 1Gi}]", "bands[0].maxBytes", "maxBytes"),
         ("bands: [{priority: 1, maxTokens: unlimited}]", "bands[0].maxTokens", "maxTokens"),
@@ -198,11 +197,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
             "bands: [{priority: 1, fairness: program-aware-fairness}]",
             "bands[0].fairness",
             "program-aware-fairness",
-        ),
-        (
-            "flowControl: {defaultRequestTTL: 1s}",
-            "flowControl.defaultRequestTTL",
-            "defaultRequestTTL",
         ),
         (
             "flowControl: {priorityBands: [{priority: 1, maxBytes: 0}]}",
@@ -279,7 +273,7 @@ engine:
   shards: 0
   drivr: inline
 bands:
-  - {priority: 1, ttl: 1s}
+  - {priority: 1, ttl: 30}
   - {priority: 1}
 pools:
   chat: {slots: no, bandSelection: nothing}
@@ -293,7 +287,7 @@ keys:
         [
             "t.yaml:2: engine.shards: 0 is out of range: use 1 to 64",
             "t.yaml:3: engine.drivr: unknown key (did you mean driver)",
-            "t.yaml:5: bands[0].ttl: `ttl` is known but not available in this version",
+            "t.yaml:5: bands[0].ttl: expected a duration like 250ms, 30s, 5m or 1h, or `unlimited`, got the integer 30: add the unit, as in 30s",
             "t.yaml:6: bands[1].priority: priority 1 is that of bands[0] already: priorities are unique",
             "t.yaml:8: pools.chat.slots: expected an integer, got the text \"no\"",
             "t.yaml:8: pools.chat.bandSelection: no band selection policy is named \"nothing\"; there are strict-band-selection-policy, cross-band-fairness-policy",

@@ -174,10 +174,10 @@ fn the_defaults_of_the_table_are_those_of_the_settings() {
     assert_eq!(stated(engine, "shards"), settings.shards.to_string());
     assert_eq!(stated(engine, "maxRequests"), settings.max_requests.to_string());
     assert_eq!(stated(engine, "defaultPoolSlots"), settings.pools[0].slots.to_string());
-    assert_eq!(
-        stated(engine, "admissionTimeout"),
-        format!("{:?}", settings.admission_timeout.unwrap())
-    );
+    let seeds = stated(of("flowControl"), "defaultRequestTTL");
+    assert_eq!(seeds, format!("{:?}", settings.admission_timeout.unwrap()));
+    let ours = stated(engine, "admissionTimeout");
+    assert_eq!(ours, format!("that of `flowControl.defaultRequestTTL`, else {seeds}"));
     assert_eq!(stated(pool, "maxCost"), settings.pools[0].max_cost.to_string());
     assert_eq!(stated(pool, "maxFlows"), settings.pools[0].max_flows.to_string());
     assert_eq!((settings.ceiling, settings.driver), (None, DriverKind::Inline));
