@@ -16,7 +16,7 @@ use crate::notify::wait::block_on_until;
 use crate::shard::Shard;
 use crate::shard::cold::PoolView;
 use crate::shard::completions::Record;
-use crate::shard::hold::{Answer, Packed, Submission};
+use crate::shard::hold::{Answer, Newcomer, Packed, Submission};
 use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
 use crate::types::patience;
@@ -292,8 +292,9 @@ impl Pool {
 
     #[inline(never)]
     fn try_locked(&self, request: &Request) -> Result<Permit<'_>, Reason> {
-        let submission = self.submission(request, NONE, 0);
-        match self.shard().try_locked(self.core(), &submission) {
+        let &Request { band, flow, flow_generation, cost, .. } = request;
+        let newcomer = Newcomer { flow, flow_generation, cost, band };
+        match self.shard().try_locked(self.core(), newcomer) {
             Answer::Granted => Ok(self.permit(request.flow, request.cost, Admitted::Fast)),
             Answer::Held { idx, generation } => {
                 Ok(self.tracked(idx, generation, request.cost, Admitted::Fast))

@@ -2,7 +2,7 @@
 
 use super::codes::{self, Node};
 use super::completions::QueueName;
-use super::hold::{Answer, Own, Packed, Session, Submission};
+use super::hold::{Answer, Newcomer, Own, Packed, Session, Submission};
 use super::pool::{Marks, PoolCore};
 use super::{Decider, Shard};
 use crate::admit::word::TryLock;
@@ -95,16 +95,16 @@ impl Shard {
         if submission.flow == NONE && self.admit_fast(pool, submission.band) {
             return Answer::Granted;
         }
-        self.try_locked(pool, submission)
+        self.try_locked(pool, submission.newcomer())
     }
 
     /// [`Shard::try_admit`] when the fast path is closed.
     #[inline(always)]
-    pub(crate) fn try_locked(&self, pool: &PoolCore, submission: &Submission) -> Answer {
+    pub(crate) fn try_locked(&self, pool: &PoolCore, newcomer: Newcomer) -> Answer {
         match pool.gate.lock_within_backoff() {
-            TryLock::Ours(word) => match self.try_held(pool, word, submission) {
+            TryLock::Ours(word) => match self.try_held(pool, word, newcomer) {
                 Some(answer) => answer,
-                None => self.turn_try(pool, word, *submission),
+                None => self.turn_try(pool, word, newcomer),
             },
             TryLock::Taken => Answer::Rejected(Reason::Busy),
             TryLock::Dead => Answer::Rejected(Reason::Poisoned),

@@ -24,7 +24,7 @@ use crate::types::NONE;
 use crate::types::extend::RequestView;
 
 pub use session::Session;
-pub use submission::Submission;
+pub use submission::{Newcomer, Submission};
 
 /// The command a call brings along, but for submit and release, which have turns of their own.
 #[derive(Clone, Copy, Debug)]

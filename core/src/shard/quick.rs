@@ -6,7 +6,7 @@
 
 use super::Shard;
 use super::completions::{QueueLink, QueueName, Record};
-use super::hold::{Answer, Packed, Session, Submission};
+use super::hold::{Answer, Newcomer, Packed, Session, Submission};
 use super::pool::{PoolCore, PoolState};
 use super::rules::{PARKING_BUDGET, Stop};
 use super::turn::Poison;
@@ -51,7 +51,7 @@ impl Shard {
     pub(super) fn submit_held(&self, pool: &PoolCore, word: PoolWord, sub: &Submission) -> Packed {
         // Without a free slot there is nothing to look at first.
         if word.free() > 0 || word.has(PoolWord::CLOSED) {
-            match self.admit_or_not(pool, word, *sub) {
+            match self.admit_held(pool, word, sub.newcomer()) {
                 Admitted::Now(word) => {
                     self.unlock_quick(pool, word, None);
                     return Packed::GRANTED;
@@ -72,20 +72,15 @@ impl Shard {
         self.turn_submit(pool, word, sub).into()
     }
 
-    #[inline(never)]
-    fn admit_or_not(&self, pool: &PoolCore, word: PoolWord, sub: Submission) -> Admitted {
-        self.admit_held::<true>(pool, word, &sub)
-    }
-
     /// The same without queueing; `None`: run a general turn, nothing was changed.
     #[inline(always)]
     pub(super) fn try_held(
         &self,
         pool: &PoolCore,
         word: PoolWord,
-        sub: &Submission,
+        sub: Newcomer,
     ) -> Option<Answer> {
-        match self.admit_held::<false>(pool, word, sub) {
+        match self.admit_held(pool, word, sub) {
             Admitted::Now(word) => {
                 self.unlock_quick(pool, word, None);
                 Some(Answer::Granted)
@@ -107,14 +102,9 @@ impl Shard {
         }
     }
 
-    /// `SUBMIT` only tells the callers apart, so that each gets its own copy inlined.
-    #[inline(always)]
-    fn admit_held<const SUBMIT: bool>(
-        &self,
-        pool: &PoolCore,
-        word: PoolWord,
-        sub: &Submission,
-    ) -> Admitted {
+    /// Whether a newcomer gets a slot at once. A call, so that all it needs comes in registers.
+    #[inline(never)]
+    fn admit_held(&self, pool: &PoolCore, word: PoolWord, sub: Newcomer) -> Admitted {
         if word.has(PoolWord::CLOSED) {
             return Admitted::Unclear;
         }

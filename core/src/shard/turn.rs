@@ -1,7 +1,7 @@
 //! One turn: everything a caller does with LOCK in hand, and the second look after it.
 
 use super::completions::MAX_QUEUES;
-use super::hold::{Answer, Hold, Own, Session, Submission};
+use super::hold::{Answer, Hold, Newcomer, Own, Session, Submission};
 use super::pool::PoolCore;
 use super::{Progress, Shard};
 use crate::admit::word::{PoolGate, PoolWord, TryLock};
@@ -86,7 +86,8 @@ impl Shard {
     /// The turn of a `try_admit` that was too much for a quick one.
     #[cold]
     #[inline(never)]
-    pub(super) fn turn_try(&self, pool: &PoolCore, word: PoolWord, sub: Submission) -> Answer {
+    pub(super) fn turn_try(&self, pool: &PoolCore, word: PoolWord, sub: Newcomer) -> Answer {
+        let sub = sub.now_or_never();
         let now = Now::lazy(&self.clock);
         let mut session = Session::new(&now, TURN_BUDGET);
         let answer = self.turn(pool, word, Own::Try(sub), &mut session);

@@ -32,7 +32,35 @@ pub struct Submission {
     pub slo_ns: u64,
 }
 
+/// What it takes to run at once, in two registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Newcomer {
+    /// Flow index, or [`NONE`].
+    pub flow: u32,
+    /// Which of the flows that stood at that index.
+    pub flow_generation: u32,
+    /// Estimated tokens, at least 1.
+    pub cost: u32,
+    /// Band index.
+    pub band: u8,
+}
+
+impl Newcomer {
+    /// As somebody who will not wait.
+    pub(in crate::shard) const fn now_or_never(self) -> Submission {
+        let Self { flow, flow_generation, cost, band } = self;
+        Submission { cost, flow_generation, ..Submission::new(band, flow, 0) }
+    }
+}
+
 impl Submission {
+    /// The part that says whether it runs at once.
+    #[inline(always)]
+    pub const fn newcomer(&self) -> Newcomer {
+        let &Self { flow, flow_generation, cost, band, .. } = self;
+        Newcomer { flow, flow_generation, cost, band }
+    }
+
     /// A request of cost 1 that asks for nothing else.
     pub const fn new(band: u8, flow: u32, timeout_ns: u64) -> Self {
         let (flow_generation, queue, tag) = (0, NONE, 0);
