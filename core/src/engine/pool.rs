@@ -227,6 +227,10 @@ impl Pool {
     #[inline(never)]
     fn give_back_locked(&self, slot: &Slot) {
         if slot.flow == HELD {
+            if slot.idx == NONE {
+                // Of an exempt flow, let through when the slab was full: nothing was taken.
+                return;
+            }
             return self.shard().finish(self.core(), slot.idx, slot.generation, slot.actual);
         }
         self.shard().release_locked(self.core(), slot.flow, slot.charged, slot.actual);

@@ -33,6 +33,8 @@ pub struct PoolView {
     pub oldest_since_ns: u64,
     /// Slots taken back from permits that nobody released in time.
     pub reaped: u64,
+    /// Requests of exempt flows that run, beside `running`.
+    pub exempt: u32,
     /// Admits have ended.
     pub closed: bool,
     /// Counters since the start.
@@ -50,6 +52,7 @@ impl PoolView {
         tracked: 0,
         oldest_since_ns: 0,
         reaped: 0,
+        exempt: 0,
         closed: true,
         stats: PoolStats::NONE,
     };
@@ -149,7 +152,7 @@ impl Shard {
     /// [`Reason::Poisoned`].
     pub fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<Made, Reason> {
         self.locked(pool, |st, _| {
-            let RowSpec { cap, weight } = new.flow;
+            let RowSpec { cap, weight, exempt } = new.flow;
             let ((flow, generation), tenant) = match new.tenant {
                 Ok(tenant) => (st.caps.add_flow(tenant, cap, weight), tenant),
                 Err(spec) => {
@@ -162,6 +165,7 @@ impl Shard {
                     (flow, flow.0)
                 }
             };
+            st.caps.set_exempt(flow, exempt);
             st.queues.add_flow(flow, tenant);
             pool.add_flow_node(flow);
             Made { tenant, flow: Handle { index: flow, generation } }
@@ -215,6 +219,7 @@ impl Shard {
             tracked: st.tracking.running,
             oldest_since_ns: self.oldest_since(st),
             reaped: st.tracking.reaped,
+            exempt: st.tracking.exempt,
             closed: st.closed,
             stats: st.stats,
         });

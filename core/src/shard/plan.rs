@@ -124,6 +124,7 @@ impl Shard {
                     if st.caps.is_stale(handle.index, handle.generation) {
                         continue;
                     }
+                    st.caps.set_exempt(handle.index, flow.exempt);
                     let (own, its) = ((flow.cap, flow.weight), (tenant.cap, tenant.weight));
                     let freed = st.caps.change(handle.index, own, its);
                     st.unpark(SlabView::new(self), handle.index, freed);

@@ -95,11 +95,15 @@ impl Shard {
             Admitted::Later => {
                 let (word, reason) = guarded(self, pool, word, |st| {
                     let (flow, generation) = (sub.flow, sub.flow_generation);
-                    let is_accepted = st.caps.accepts(flow, generation);
-                    let why_not = || st.why_not(flow, generation);
-                    let reason = if is_accepted { Reason::WouldQueue } else { why_not() };
-                    (st.word_after(word, false), reason)
-                });
+                    let reason = if st.caps.accepts(flow, generation) {
+                        Reason::WouldQueue
+                    } else if st.caps.is_exempt(flow, generation) {
+                        return None;
+                    } else {
+                        st.why_not(flow, generation)
+                    };
+                    Some((st.word_after(word, false), reason))
+                })?;
                 self.unlock_quick(pool, word, None);
                 Some(Answer::Rejected(reason))
             }

@@ -132,6 +132,9 @@ impl Hold<'_, '_> {
         let is_closed = self.st.closed;
         let refusal = self.refusal(body.band, body.flow, body.flow_generation, is_closed);
         if let Some(reason) = refusal.filter(|_| !planted!("closed")) {
+            if self.is_exempt(reason, body.flow, body.flow_generation) {
+                return self.grant_exempt(idx, body);
+            }
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;
@@ -289,7 +292,7 @@ impl Hold<'_, '_> {
         self.session.budget -= before - budget;
         for idx in due {
             self.session.progress.expired += 1;
-            if self.st.tracking.running != 0 && self.is_running(idx) {
+            if self.st.tracking.has_any() && self.is_running(idx) {
                 self.reap(idx);
                 continue;
             }
