@@ -130,7 +130,11 @@ impl Pool {
             return Err(Reason::Forked);
         }
         let observes = mode == PoolMode::Observe;
-        self.shard().reconfigure(self.core(), |st| st.observes = observes)
+        // What changes bands later puts these settings in force again.
+        let mut live = self.meta().live.lock();
+        self.shard().reconfigure(self.core(), |st| st.observes = observes)?;
+        live.mode = mode;
+        Ok(())
     }
 
     fn named<T, R>(

@@ -2,7 +2,7 @@
 
 use super::Shard;
 use super::completions::{OpenQueue, QueueName};
-use super::hold::Session;
+use super::hold::{Hold, Session};
 use super::pool::{PoolCore, PoolState, PoolStats};
 use super::turn::Poison;
 use crate::admit::caps::{Activity, TenantRow, Usage};
@@ -118,11 +118,20 @@ impl Shard {
         pool: &PoolCore,
         change: impl FnOnce(&mut PoolState) -> R,
     ) -> Result<R, Reason> {
+        self.reconfigure_held(pool, |hold| change(hold.st))
+    }
+
+    /// The same for what changes the word too.
+    pub(super) fn reconfigure_held<R>(
+        &self,
+        pool: &PoolCore,
+        change: impl FnOnce(&mut Hold<'_, '_>) -> R,
+    ) -> Result<R, Reason> {
         let word = Self::wait_for_lock(pool)?;
         let now = Now::lazy(&self.clock);
         let mut session = Session::new(&now, TURN_BUDGET);
         let (answer, left) = self.hold(pool, word, &mut session, |hold| {
-            let answer = change(hold.st);
+            let answer = change(hold);
             hold.st.is_general = hold.st.needs_general_turns();
             hold.publish_reserves();
             hold.again();

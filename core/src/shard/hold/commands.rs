@@ -247,7 +247,7 @@ impl Hold<'_, '_> {
 
     /// Shrinking may leave `free` below zero: nobody is revoked, nobody admitted until it is above again.
     /// Under a ceiling it gives units back as they become idle instead.
-    fn resize(&mut self, slots: u32) {
+    pub(in crate::shard) fn resize(&mut self, slots: u32) {
         self.st.slots = slots;
         self.st.gates.resize(slots);
         if self.shard.ceiling.is_some() {
