@@ -5,7 +5,7 @@ use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
 use std::panic::catch_unwind;
 
-use super::permit::{Admitted, Permit, Slot};
+use super::permit::{Admitted, Ended, Permit, Slot};
 use super::queue::QueueRef;
 use super::request::{Band, Request, Ticket};
 use super::{Admit, EngineCore, FlowName, PoolMeta};
@@ -20,7 +20,7 @@ use crate::shard::hold::{Answer, Packed, Submission};
 use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
 use crate::types::settings::PoolSettings;
-use crate::types::{HELD, NONE};
+use crate::types::{HELD, NO_ENTRY, NONE};
 
 /// The slots of one model. Cheap to clone; any thread may call any method.
 #[derive(Clone, Debug)]
@@ -203,14 +203,22 @@ impl Pool {
     #[inline(always)]
     pub(super) fn queued(&self, record: &Record) -> Permit<'_> {
         let ((idx, generation), (flow, cost)) = (record.ticket(), record.charge());
-        let how = Admitted::Queued;
-        let slot = Slot { flow, charged: cost, actual: cost, how, idx, generation };
-        Permit::new(self, slot)
+        if flow == HELD {
+            return self.tracked(idx, generation, cost, Admitted::Queued);
+        }
+        self.permit(flow, cost, Admitted::Queued)
     }
 
     /// The permit of a request that keeps its entry.
-    pub(super) fn held(&self, idx: u32, generation: u32, cost: u32, how: Admitted) -> Permit<'_> {
-        Permit::new(self, Slot::held(idx, generation, cost, how))
+    #[inline(always)]
+    pub(super) fn tracked(
+        &self,
+        idx: u32,
+        generation: u32,
+        cost: u32,
+        how: Admitted,
+    ) -> Permit<'_> {
+        Permit::new(self, Slot::tracked(idx, generation, cost, how))
     }
 
     #[inline(always)]
@@ -219,21 +227,23 @@ impl Pool {
         if planted!("m15") && self.core().gate.peek().has(PoolWord::CLOSED) {
             core::mem::forget(Arc::clone(&self.engine));
         }
-        if !self.is_forked() && (slot.flow != NONE || !self.core().gate.release()) {
+        if !self.is_forked() && (!slot.is_anonymous() || !self.core().gate.release()) {
             self.give_back_locked(slot);
         }
     }
 
     #[inline(never)]
     fn give_back_locked(&self, slot: &Slot) {
-        if slot.flow == HELD {
-            if slot.idx == NONE {
-                // Of an exempt flow, let through when the slab was full: nothing was taken.
-                return;
+        match slot.ended() {
+            Ended::Flow { flow, charged, actual } => {
+                self.shard().release_locked(self.core(), flow, charged, actual);
             }
-            return self.shard().finish(self.core(), slot.idx, slot.generation, slot.actual);
+            // Of an exempt flow, let through when the slab was full: nothing was taken.
+            Ended::Tracked { idx: NO_ENTRY, .. } => {}
+            Ended::Tracked { idx, generation, actual } => {
+                self.shard().finish(self.core(), idx, generation, actual);
+            }
         }
-        self.shard().release_locked(self.core(), slot.flow, slot.charged, slot.actual);
     }
 
     /// A permit now, or the reason why not. Queues nothing. Lock-free; about 10 ns without a flow, 25
@@ -258,7 +268,7 @@ impl Pool {
         match self.shard().try_locked(self.core(), &submission) {
             Answer::Granted => Ok(self.permit(request.flow, request.cost, Admitted::Fast)),
             Answer::Held { idx, generation } => {
-                Ok(self.held(idx, generation, request.cost, Admitted::Fast))
+                Ok(self.tracked(idx, generation, request.cost, Admitted::Fast))
             }
             Answer::Rejected(reason) => Err(reason),
             _ => Err(Reason::WouldQueue),
@@ -336,7 +346,7 @@ impl Pool {
             }
             Answer::Granted => Ok(Submitted::Granted(granted())),
             Answer::Held { idx, generation } => {
-                let permit = self.held(idx, generation, request.cost, Admitted::Fast);
+                let permit = self.tracked(idx, generation, request.cost, Admitted::Fast);
                 Ok(Submitted::Granted(permit))
             }
             Answer::Rejected(reason) => Err(reason),

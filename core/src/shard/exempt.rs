@@ -8,7 +8,7 @@ use super::view::SlabView;
 use crate::admit::caps::Freed;
 use crate::error::Reason;
 use crate::slab::{Body, Phase};
-use crate::types::NONE;
+use crate::types::NO_ENTRY;
 
 impl Hold<'_, '_> {
     /// Whether this refusal is none, because the flow is exempt.
@@ -26,7 +26,7 @@ impl Hold<'_, '_> {
             self.st.tracking.untracked += 1;
             self.st.caps.take_exempt(sub.flow, sub.cost);
             self.give_exempt(sub.flow);
-            return Answer::Held { idx: NONE, generation: 0 };
+            return Answer::Held { idx: NO_ENTRY, generation: 0 };
         };
         let now = self.session.now;
         // SAFETY: the index was just taken: this holder owns the entry.

@@ -141,10 +141,9 @@ impl Hold<'_, '_> {
         }
         let Body { band, flow, deadline_ns, .. } = body;
         let now = self.session.now;
-        // Of when it was submitted the entry keeps what matters: the time received, if none was given.
         let about = || RequestView {
             submitted_ns: now.ns(),
-            received_ns: body.received_ns,
+            received_ns: if body.received_ns == u64::MAX { now.ns() } else { body.received_ns },
             deadline_ns,
             slo_ns: body.slo_ns,
             cost: body.cost,
