@@ -3,8 +3,8 @@
 
 use super::Pool;
 use crate::queue::heap::MAX_INDICES;
-use crate::types::{NO_ENTRY, NONE};
 use crate::types::settings::PoolSettings;
+use crate::types::{NO_ENTRY, NONE};
 
 /// How a permit was got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
