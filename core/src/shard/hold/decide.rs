@@ -105,7 +105,7 @@ impl Hold<'_, '_> {
         if body.queue == NONE {
             match evicted {
                 None if self.st.tracking.on || body.is_exempt() => {
-                    self.track(idx, generation, Phase::Held)
+                    self.track(idx, generation, Phase::Held);
                 }
                 None => self.shard.slab.set_state(idx, State::new(generation, Phase::Granted)),
                 Some(reason) => {
