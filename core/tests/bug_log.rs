@@ -86,7 +86,7 @@ fn a_deadline_passes_by_its_own_timer_and_not_when_a_slot_comes_back() {
     let request = Request::new(pool.band(0).unwrap());
     let running = pool.try_admit(&request).unwrap();
     let _ticket = queued(pool.submit(&request.timeout(10 * SECOND), &queue, 1).unwrap());
-    advance(&engine, &clock, 10 * SECOND - Duration::from_millis(1));
+    advance(&engine, &clock, Duration::from_millis(9_999));
     assert!(queue.poll().is_none());
     advance(&engine, &clock, Duration::from_millis(2));
     assert_eq!(queue.poll().unwrap().outcome.err(), Some(Reason::Deadline));

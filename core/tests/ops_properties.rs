@@ -1,5 +1,12 @@
 //! Properties of pools under any script: gates never invert, toggling keeps rounds, observing counts as enforcing decides.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_arithmetic,
+    reason = "small numbers of a script"
+)]
 #![cfg(not(loom))]
 
 mod common;

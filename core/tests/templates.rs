@@ -1,5 +1,11 @@
 //! Unknown priorities: refused, or a band of their own, made of a template and removed when nobody uses it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "priorities travel as tags and come back"
+)]
 #![cfg(not(loom))]
 
 mod common;
