@@ -48,7 +48,7 @@ impl Halves {
         let bell = || Doorbell::new(Parker::new(Choice::EventFd));
         let Some(queue) = queues.claim(1, 64, bell) else { panic!("the first queue") };
         shard.open_queue(&shard.pools()[0], queue);
-        let row = RowSpec { cap: u32::MAX, weight: 1 };
+        let row = RowSpec { cap: u32::MAX, weight: 1, exempt: false };
         let new = NewFlow { tenant: Err(row), group: 0, flow: row };
         let made = must(shard.add_flow(&shard.pools()[0], &new));
         let request = Submission {

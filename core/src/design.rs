@@ -94,7 +94,9 @@
 //! | to change | go to | and its proof |
 //! | --- | --- | --- |
 //! | who is next among bands (WFQ, strict) | `select/band/`: `credits.rs`, `virtual_time.rs`, `wfq.rs` | `tests/vectors`, `tests/fairness.rs`, `tests/wfq.rs` |
-//! | the weights | `select/band/weights.rs` | the same |
+//! | the weights | `select/band/weights.rs` | the same; worked tables in `select/band/TABLES.md` |
+//! | what a reload changes, what an unknown priority gets | `shard/plan.rs`, `engine/{reload,templates}.rs` | `tests/{reload,reload_text,reload_whole,templates}.rs` |
+//! | who bypasses the slots | `shard/exempt.rs` | `tests/exempt.rs` |
 //! | what a pool of backends reads | `admit/detect/` | vectors of saturation, properties beside them |
 //! | when a band is gated | `admit/ceiling/` (shapes, adaptive, reflective), `admit/gates/` (counts, sources) | vectors of holdback, tests beside them |
 //! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
@@ -298,6 +300,25 @@
 //! One table of keys drives unknown-key detection, suggestions, the reference and the JSON Schema.
 //! *Rejected:* deriving the schema from types: the document is read as a located tree, so that all faults are reported
 //! together with their lines, and the types would have been a second list of the same keys.
+//!
+//! ## A reload is one plan, made outside the lock
+//! Rules, bands, mode and slots of a pool are made as one table before LOCK is taken and change places with the old one in
+//! a single hold; the decision at the end of it is the first that follows them. Caps of tenants and keys come row by row
+//! behind it, 256 a hold. What the host set meanwhile (mode, bands added) is part of what is in force.
+//! *Rejected:* slots by the resize mark after the rules: for a moment the ceilings of one document stood beside the slots of
+//! the other, and four ran where both allow one.
+//!
+//! ## Made bands take the lock, and their index is theirs for ever
+//! A band made of a template for an unknown priority is not plain and its reserve is closed: whoever names it takes LOCK and
+//! leaves a bit there, so idleness is known without a write on the fast path. A removed band keeps its index, for a handle
+//! never means another priority: `maxBands` bounds what clients can make in a pool's life.
+//! *Rejected:* a time per band on every admit; reusing an index under a generation, which every request would carry.
+//!
+//! ## Exempt flows hide behind the refusal
+//! Their row accepts nobody, as a cap of 0 does, so the quick turn and the fast path have no question more; the cold code
+//! that explains the refusal lets them through. Such a permit keeps a slab entry that says "no slot", so that a reload in
+//! between cannot make it free one; in a full slab it has none and its end does nothing.
+//! *Rejected:* a flag in the request (the caller would decide), and a number in the permit (it has to stay 16 bytes).
 //!
 //! ## Sleeping by io_uring
 //! Each sleep is one `io_uring_enter` with its own timeout beside the multishot poll on the doorbell.

@@ -32,6 +32,7 @@ mod codes;
 pub mod cold;
 pub mod completions;
 pub mod execute;
+mod exempt;
 mod gating;
 pub mod hold;
 pub mod orders;

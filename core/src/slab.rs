@@ -127,7 +127,7 @@ pub struct Body {
     pub bytes: u32,
     /// Since when it waits or runs; 0 where nobody keeps track.
     pub since_ns: u64,
-    /// Band index.
+    /// Band index; [`EXEMPT`](Self::EXEMPT) added while a request runs without a slot.
     pub band: u8,
     /// Which of the flows that stood at the index `flow`. This and the next two are for who queues an entry that
     /// came through the ring, and written on that way alone.
@@ -144,6 +144,21 @@ pub struct Body {
 }
 
 impl Body {
+    /// Set in `band` of a request that runs without a slot: a bit no index has.
+    pub const EXEMPT: u8 = 1 << 7;
+
+    /// The band index alone.
+    #[inline(always)]
+    pub const fn band_index(&self) -> u8 {
+        self.band & !Self::EXEMPT
+    }
+
+    /// Whether it runs without a slot.
+    #[inline(always)]
+    pub const fn is_exempt(&self) -> bool {
+        self.band & Self::EXEMPT != 0
+    }
+
     const EMPTY: Self = Self {
         tag: 0,
         deadline_ns: u64::MAX,

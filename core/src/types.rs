@@ -26,6 +26,9 @@ pub const NONE: u32 = u32::MAX;
 /// In place of a flow: the request is tracked, its entry knows the flow.
 pub const HELD: u32 = u32::MAX - 1;
 
+/// In place of an entry: the request is let through without one. No slab is so large, and a permit adds flags above.
+pub const NO_ENTRY: u32 = (1 << 30) - 1;
+
 /// A set of bands: bit `i` is the band at index `i`, 0 the most urgent.
 pub type BandMask = u64;
 

@@ -3,6 +3,8 @@
 
 #[path = "cli/explain.rs"]
 mod explain;
+#[path = "cli/regions.rs"]
+mod regions;
 
 use std::{
     fs,

@@ -69,12 +69,14 @@ fn caps_of_key_and_tenant_hold_and_do_not_block_others() {
         group: None,
         weight: 100,
         max_in_flight: Some(2),
+        exempt: false,
     }];
     settings.keys = vec![KeySettings {
         name: "k".into(),
         tenant: "acme".into(),
         weight: 100,
         max_in_flight: Some(1),
+        exempt: false,
     }];
     let (engine, pool, _clock) = host(&settings);
     let queue = engine.completion_queue(16).unwrap();

@@ -1,5 +1,11 @@
 //! Unknown priorities: refused, or a band of their own, made of a template and removed when nobody uses it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "priorities travel as tags and come back"
+)]
 #![cfg(not(loom))]
 
 mod common;
@@ -8,7 +14,7 @@ use core::time::Duration;
 
 use bandgate_core::clock::Clock;
 use bandgate_core::types::policy::{BandSelection, Distribution, Fairness, Order};
-use bandgate_core::types::settings::{BandSettings, DriverKind, Settings};
+use bandgate_core::types::settings::{BandSettings, DriverKind, PoolMode, Settings};
 use bandgate_core::types::template::{BandTemplate, Templates, UnknownPriority};
 use bandgate_core::{BandError, Pool, Reason, Request};
 use common::{CREDITS, host, queued, settings, start, wfq};
@@ -165,6 +171,17 @@ fn a_reload_keeps_what_was_made_lists_it_or_ends_the_making() {
     engine.reload(&other).unwrap();
     assert_eq!((pool.priorities(), pool.templated_bands()), (vec![10, 6, 0], vec![]));
     assert_eq!(pool.band(5).err(), Some(Reason::UnknownBand));
+}
+
+#[test]
+fn a_mode_and_a_size_that_the_host_set_outlive_a_change_of_bands() {
+    let (_engine, pool, _clock) = host(&making(1, 8));
+    pool.set_mode(PoolMode::Observe).unwrap();
+    assert!(pool.resize(2));
+    assert!(pool.band(5).is_ok());
+    let permits = [(); 3].map(|()| pool.try_admit(&request(&pool, 5)).unwrap());
+    assert_eq!((pool.view().running, pool.view().slots, pool.view().stats.would_queue), (3, 2, 1));
+    drop(permits);
 }
 
 #[test]

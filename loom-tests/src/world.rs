@@ -217,9 +217,9 @@ impl World {
     }
 
     fn add_flows(&self) {
-        let mut tenant = Err(RowSpec { cap: self.spec.tenant, weight: 1 });
+        let mut tenant = Err(RowSpec { cap: self.spec.tenant, weight: 1, exempt: false });
         for &cap in self.spec.flows {
-            let new = NewFlow { tenant, group: 0, flow: RowSpec { cap, weight: 1 } };
+            let new = NewFlow { tenant, group: 0, flow: RowSpec { cap, weight: 1, exempt: false } };
             let rows = self.shard.add_flow(self.pool(), &new);
             tenant = Ok(rows.expect("a live pool").tenant);
         }

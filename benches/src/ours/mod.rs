@@ -184,7 +184,13 @@ pub fn tenant_name(tenant: u32) -> String {
 
 /// A tenant with a cap.
 pub fn capped_tenant(name: &str, most: u32) -> TenantSettings {
-    TenantSettings { name: name.to_owned(), group: None, weight: 100, max_in_flight: Some(most) }
+    TenantSettings {
+        name: name.to_owned(),
+        group: None,
+        weight: 100,
+        max_in_flight: Some(most),
+        exempt: false,
+    }
 }
 
 fn capped_key(flow: u32, most: u32) -> KeySettings {
@@ -193,6 +199,7 @@ fn capped_key(flow: u32, most: u32) -> KeySettings {
         tenant: tenant_name(flow / KEYS),
         weight: 100,
         max_in_flight: Some(most),
+        exempt: false,
     }
 }
 

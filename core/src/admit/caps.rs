@@ -103,6 +103,8 @@ struct Row {
     /// Flows of the tenant, if it is counted here.
     keys: u32,
     is_free: bool,
+    /// Requests of the flow bypass slots and caps. They are not accepted, so that only who asks why not sees it.
+    is_exempt: bool,
 }
 
 const _: () = assert!(size_of::<Row>() == 64);
@@ -115,6 +117,7 @@ impl Row {
         accepts: 0,
         keys: 0,
         is_free: false,
+        is_exempt: false,
     };
 }
 
@@ -179,7 +182,7 @@ impl Caps {
         let Some(row) = self.row_mut(flow) else { return Freed::default() };
         let was_full = row.flow.usage.is_full();
         (row.flow.usage.cap, row.flow.weight) = own;
-        let refuses = own.0 == 0 || tenant.0 == 0;
+        let refuses = own.0 == 0 || tenant.0 == 0 || row.is_exempt;
         row.accepts = if refuses { NOBODY } else { row.generation };
         let (freed, home) = (was_full && !row.flow.usage.is_full(), row.flow.tenant);
         let Some(Row { tenant: row, .. }) = self.row_mut(home) else {
@@ -188,6 +191,37 @@ impl Caps {
         let was_full = row.usage.is_full();
         (row.usage.cap, row.weight) = tenant;
         Freed { flow: freed, tenant: was_full && !row.usage.is_full() }
+    }
+
+    /// Lets requests of a flow bypass slots and caps, or not any more; in force with the next [`change`](Self::change).
+    pub fn set_exempt(&mut self, flow: u32, is_exempt: bool) {
+        let Some(row) = self.row_mut(flow) else { return };
+        row.is_exempt = is_exempt;
+        if is_exempt {
+            row.accepts = NOBODY;
+        }
+    }
+
+    /// Whether requests of this handle bypass slots and caps.
+    #[cold]
+    pub fn is_exempt(&self, flow: u32, generation: u32) -> bool {
+        self.row(flow).is_some_and(|row| row.is_exempt && row.generation == generation)
+    }
+
+    /// Charges an exempt request: its key counts it, but takes nothing from its tenant's cap.
+    pub fn take_exempt(&mut self, flow: u32, cost: u32) {
+        let Some(row) = self.row_mut(flow) else { return };
+        row.flow.usage.count(cost);
+        let home = row.flow.tenant;
+        if let Some(Row { tenant, .. }) = self.row_mut(home) {
+            tenant.usage.served = tenant.usage.served.saturating_add(u64::from(cost));
+        }
+    }
+
+    /// An exempt request ended.
+    pub fn give_exempt(&mut self, flow: u32) -> Freed {
+        let row = self.row_mut(flow);
+        Freed { flow: row.is_some_and(|row| row.flow.usage.give(1)), tenant: false }
     }
 
     fn add(&mut self, row: Row, refuses: bool) -> (u32, u32) {

@@ -22,6 +22,8 @@ pub struct RowSpec {
     pub cap: u32,
     /// Weight in fair share; no effect yet.
     pub weight: u32,
+    /// Runs at once, without a slot; of a tenant: said of its flows too.
+    pub exempt: bool,
 }
 
 /// A flow that was never seen before.
@@ -65,15 +67,25 @@ struct Specs {
 }
 
 impl Specs {
-    const DEFAULT: RowSpec = RowSpec { cap: u32::MAX, weight: DEFAULT_WEIGHT };
+    const DEFAULT: RowSpec = RowSpec { cap: u32::MAX, weight: DEFAULT_WEIGHT, exempt: false };
 
     fn new(settings: &Settings) -> Self {
-        let spec = |cap: Option<u32>, weight| RowSpec { cap: cap.unwrap_or(u32::MAX), weight };
+        let spec = |cap: Option<u32>, weight, exempt| RowSpec {
+            cap: cap.unwrap_or(u32::MAX),
+            weight,
+            exempt,
+        };
         let tenants = settings.tenants.iter();
         let key = |key: &KeySettings| (key.tenant.clone(), key.name.clone());
         Self {
-            tenants: tenants.map(|t| (t.name.clone(), spec(t.max_in_flight, t.weight))).collect(),
-            keys: settings.keys.iter().map(|k| (key(k), spec(k.max_in_flight, k.weight))).collect(),
+            tenants: tenants
+                .map(|t| (t.name.clone(), spec(t.max_in_flight, t.weight, t.exempt)))
+                .collect(),
+            keys: settings
+                .keys
+                .iter()
+                .map(|k| (key(k), spec(k.max_in_flight, k.weight, k.exempt)))
+                .collect(),
             groups_of: settings
                 .tenants
                 .iter()
@@ -88,7 +100,8 @@ impl Specs {
 
     fn key(&self, tenant: &str, key: &str) -> RowSpec {
         let name = (String::from(tenant), String::from(key));
-        self.keys.get(&name).copied().unwrap_or(Self::DEFAULT)
+        let own = self.keys.get(&name).copied().unwrap_or(Self::DEFAULT);
+        RowSpec { exempt: own.exempt || self.tenant(tenant).exempt, ..own }
     }
 }
 
@@ -266,9 +279,10 @@ mod tests {
             group: Some("chat".into()),
             weight: 7,
             max_in_flight: Some(2),
+            exempt: false,
         });
         let flows = Flows::new(&settings, 2);
-        let spec = RowSpec { cap: 2, weight: 7 };
+        let spec = RowSpec { cap: 2, weight: 7, exempt: false };
         let first = flows.intern("other", "acme", "", 0, |new| {
             assert_eq!(new.tenant, Err(spec));
             Ok(made(0, 0, 0))

@@ -143,6 +143,13 @@ impl Pool {
         self.adopt(settings, Plan::new(settings, self.core().max_waiting()))
     }
 
+    /// The same with their slots too.
+    pub(super) fn put_in_force_with_slots(&self, settings: &PoolSettings) -> Result<(), BandError> {
+        let mut plan = Plan::new(settings, self.core().max_waiting());
+        plan.set_slots(settings.slots);
+        self.adopt(settings, plan)
+    }
+
     /// The same, unless the band they lack is in use.
     pub(super) fn put_in_force_unless_used(
         &self,

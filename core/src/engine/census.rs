@@ -36,6 +36,8 @@ pub struct Holder {
     pub age: Duration,
     /// Its future has not taken the permit yet.
     pub uncollected: bool,
+    /// Of an exempt flow: it runs beside the slots.
+    pub exempt: bool,
 }
 
 /// A request that waits.
@@ -69,8 +71,8 @@ pub struct Refused {
 }
 
 impl Pool {
-    /// Up to `most` (at most 1,024) of those who hold a slot, longest first. Empty unless the pool keeps track
-    /// (`holders` or `maxHold`). Waits for the pool's lock bit; allocates.
+    /// Up to `most` (at most 1,024) of those who hold a slot, longest first. Only requests of exempt flows unless
+    /// the pool keeps track (`holders` or `maxHold`). Waits for the pool's lock bit; allocates.
     pub fn holders(&self, most: usize) -> Vec<Holder> {
         self.named(
             |pool| pool.shard().holders(pool.core(), most),
@@ -80,6 +82,7 @@ impl Pool {
                 cost: at.cost,
                 age: age(now_ns, at.since_ns),
                 uncollected: at.uncollected,
+                exempt: at.exempt,
             },
         )
     }
@@ -127,7 +130,11 @@ impl Pool {
             return Err(Reason::Forked);
         }
         let observes = mode == PoolMode::Observe;
-        self.shard().reconfigure(self.core(), |st| st.observes = observes)
+        // What changes bands later puts these settings in force again.
+        let mut live = self.meta().live.lock();
+        self.shard().reconfigure(self.core(), |st| st.observes = observes)?;
+        live.mode = mode;
+        Ok(())
     }
 
     fn named<T, R>(

@@ -3,8 +3,8 @@
 
 use super::Pool;
 use crate::queue::heap::MAX_INDICES;
-use crate::types::NONE;
 use crate::types::settings::PoolSettings;
+use crate::types::{NO_ENTRY, NONE};
 
 /// How a permit was got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Slot {
 }
 
 // Neither flows nor entries reach up to the flags, and no entry is taken for "no flow".
-const _: () = assert!(MAX_INDICES < Slot::QUEUED && PoolSettings::MAX_FLOWS < Slot::QUEUED);
+const _: () = assert!(MAX_INDICES < NO_ENTRY && PoolSettings::MAX_FLOWS < Slot::QUEUED);
 
 /// An admitted request. Dropping it, on any thread and during unwinding too, gives the slot back; it can
 /// not be given back twice. Borrows its [`Pool`]; [`Permit::into_owned`] makes one that does not.

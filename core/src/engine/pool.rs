@@ -21,7 +21,7 @@ use crate::shard::pool::PoolCore;
 use crate::sync::{Arc, planted};
 use crate::types::patience;
 use crate::types::settings::PoolSettings;
-use crate::types::{HELD, NONE};
+use crate::types::{HELD, NO_ENTRY, NONE};
 
 /// The slots of one model. Cheap to clone; any thread may call any method.
 #[derive(Clone, Debug)]
@@ -240,7 +240,8 @@ impl Pool {
     }
 
     /// The permit of a request that keeps its entry.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     pub(super) fn tracked(
         &self,
         idx: u32,
@@ -268,6 +269,8 @@ impl Pool {
             Ended::Flow { flow, charged, actual } => {
                 self.shard().release_locked(self.core(), flow, charged, actual);
             }
+            // Of an exempt flow, let through when the slab was full: nothing was taken.
+            Ended::Tracked { idx: NO_ENTRY, .. } => {}
             Ended::Tracked { idx, generation, actual } => {
                 self.shard().finish(self.core(), idx, generation, actual);
             }

@@ -187,11 +187,12 @@ impl Pool {
         let mut live = self.meta().live.lock();
         let mut wanted = wanted.clone();
         self.meta().live.keep_templated(&mut wanted);
-        self.put_in_force(&wanted)?;
-        self.meta().live.forget_unlisted(&wanted);
-        if live.slots != wanted.slots {
-            self.resize(wanted.slots);
+        if live.slots == wanted.slots {
+            self.put_in_force(&wanted)?;
+        } else {
+            self.put_in_force_with_slots(&wanted)?;
         }
+        self.meta().live.forget_unlisted(&wanted);
         *live = wanted;
         drop(live);
         let changed = self.meta().flows.reload(settings);

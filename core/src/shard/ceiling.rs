@@ -239,7 +239,8 @@ impl Hold<'_, '_> {
             return false;
         }
         let running = self.running();
-        let candidates = self.st.gates.eligible(running) & self.st.queues.ready();
+        let ready = self.st.ready_by_rank();
+        let candidates = self.st.gates.eligible(running) & ready;
         self.is_any_runnable(candidates)
     }
 

@@ -30,6 +30,8 @@ pub struct Counted {
     pub since_ns: u64,
     /// Runs, but its future has not collected the permit.
     pub uncollected: bool,
+    /// Runs without a slot.
+    pub exempt: bool,
 }
 
 impl Shard {
@@ -41,10 +43,11 @@ impl Shard {
             idx,
             generation: state.generation(),
             flow: body.flow,
-            band: body.band,
+            band: body.band_index(),
             cost: body.cost,
             since_ns: body.since_ns,
             uncollected: state.phase() == Phase::Held,
+            exempt: body.is_exempt(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Shard;
 use super::completions::{OpenQueue, QueueName};
-use super::hold::Session;
+use super::hold::{Hold, Session};
 use super::pool::{PoolCore, PoolState, PoolStats};
 use super::turn::Poison;
 use crate::admit::caps::{Activity, TenantRow, Usage};
@@ -33,6 +33,8 @@ pub struct PoolView {
     pub oldest_since_ns: u64,
     /// Slots taken back from permits that nobody released in time.
     pub reaped: u64,
+    /// Requests of exempt flows that run, beside `running`.
+    pub exempt: u32,
     /// Admits have ended.
     pub closed: bool,
     /// Counters since the start.
@@ -50,6 +52,7 @@ impl PoolView {
         tracked: 0,
         oldest_since_ns: 0,
         reaped: 0,
+        exempt: 0,
         closed: true,
         stats: PoolStats::NONE,
     };
@@ -115,11 +118,20 @@ impl Shard {
         pool: &PoolCore,
         change: impl FnOnce(&mut PoolState) -> R,
     ) -> Result<R, Reason> {
+        self.reconfigure_held(pool, |hold| change(hold.st))
+    }
+
+    /// The same for what changes the word too.
+    pub(super) fn reconfigure_held<R>(
+        &self,
+        pool: &PoolCore,
+        change: impl FnOnce(&mut Hold<'_, '_>) -> R,
+    ) -> Result<R, Reason> {
         let word = Self::wait_for_lock(pool)?;
         let now = Now::lazy(&self.clock);
         let mut session = Session::new(&now, TURN_BUDGET);
         let (answer, left) = self.hold(pool, word, &mut session, |hold| {
-            let answer = change(hold.st);
+            let answer = change(hold);
             hold.st.is_general = hold.st.needs_general_turns();
             hold.publish_reserves();
             hold.again();
@@ -149,7 +161,7 @@ impl Shard {
     /// [`Reason::Poisoned`].
     pub fn add_flow(&self, pool: &PoolCore, new: &NewFlow) -> Result<Made, Reason> {
         self.locked(pool, |st, _| {
-            let RowSpec { cap, weight } = new.flow;
+            let RowSpec { cap, weight, exempt } = new.flow;
             let ((flow, generation), tenant) = match new.tenant {
                 Ok(tenant) => (st.caps.add_flow(tenant, cap, weight), tenant),
                 Err(spec) => {
@@ -162,6 +174,7 @@ impl Shard {
                     (flow, flow.0)
                 }
             };
+            st.caps.set_exempt(flow, exempt);
             st.queues.add_flow(flow, tenant);
             pool.add_flow_node(flow);
             Made { tenant, flow: Handle { index: flow, generation } }
@@ -215,6 +228,7 @@ impl Shard {
             tracked: st.tracking.running,
             oldest_since_ns: self.oldest_since(st),
             reaped: st.tracking.reaped,
+            exempt: st.tracking.exempt,
             closed: st.closed,
             stats: st.stats,
         });

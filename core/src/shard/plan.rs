@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use super::Shard;
 use super::bands::{Priorities, TooManyBands};
+use super::hold::Hold;
 use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
 use super::view::SlabView;
@@ -23,6 +24,8 @@ pub struct Plan {
     policy: BandPolicy,
     orders: NewOrders,
     made: Priorities,
+    /// Slots from now on; absent: as they are.
+    slots: Option<u32>,
     /// Nothing changes if a request named this priority since the last look, or waits in it.
     unless_used: Option<i32>,
 }
@@ -61,6 +64,7 @@ impl Plan {
             settings: settings.clone(),
             priorities,
             made: Priorities::new(),
+            slots: None,
             unless_used: None,
         })
     }
@@ -72,6 +76,11 @@ impl Plan {
         self
     }
 
+    /// With another number of slots, in the same hold of LOCK: no decision sees the one without the other.
+    pub fn set_slots(&mut self, slots: u32) {
+        self.slots = Some(slots);
+    }
+
     /// Only if no request named this priority since the last look, and nobody waits in it.
     #[must_use]
     pub fn unless_used(mut self: Box<Self>, priority: i32) -> Box<Self> {
@@ -80,7 +89,8 @@ impl Plan {
     }
 
     /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
-    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), Refused> {
+    fn swap(&mut self, pool: &PoolCore, hold: &mut Hold<'_, '_>) -> Result<(), Refused> {
+        let st = &mut *hold.st;
         let PoolState { ranks, queues, orders, .. } = st;
         let idle = self.unless_used.and_then(|priority| pool.table().index_of(priority));
         if idle.is_some_and(|at| ranks.is_used(at) || queues.waiting_in(at.into()) != 0) {
@@ -103,6 +113,10 @@ impl Plan {
         st.observes = self.settings.mode == PoolMode::Observe;
         st.tracking.on = self.settings.is_tracked();
         st.tracking.max_hold_ns = self.settings.max_hold_ns();
+        if let Some(slots) = self.slots {
+            pool.set_resize_to(slots);
+            hold.resize(slots);
+        }
         Ok(())
     }
 }
@@ -124,6 +138,7 @@ impl Shard {
                     if st.caps.is_stale(handle.index, handle.generation) {
                         continue;
                     }
+                    st.caps.set_exempt(handle.index, flow.exempt);
                     let (own, its) = ((flow.cap, flow.weight), (tenant.cap, tenant.weight));
                     let freed = st.caps.change(handle.index, own, its);
                     st.unpark(SlabView::new(self), handle.index, freed);
@@ -155,6 +170,6 @@ impl Shard {
     ///
     /// [`Refused`]; nothing changes.
     pub(crate) fn adopt(&self, pool: &PoolCore, plan: &mut Plan) -> Result<(), Refused> {
-        self.reconfigure(pool, |st| plan.swap(pool, st)).map_err(Refused::Pool)?
+        self.reconfigure_held(pool, |hold| plan.swap(pool, hold)).map_err(Refused::Pool)?
     }
 }

@@ -65,6 +65,8 @@ pub struct PoolStats {
     pub would_queue: u64,
     /// An observing pool: would have been rejected.
     pub would_reject: u64,
+    /// Requests of exempt flows that were let through; in none of the numbers above.
+    pub exempt: u64,
 }
 
 impl PoolStats {
@@ -77,6 +79,7 @@ impl PoolStats {
         budget_spent: 0,
         would_queue: 0,
         would_reject: 0,
+        exempt: 0,
     };
 }
 

@@ -88,15 +88,13 @@ impl Shard {
             // It may lack a unit of the ceiling only.
             Admitted::Later if self.ceiling.is_some() => None,
             Admitted::Later => {
-                let (word, reason) = guarded(self, pool, word, |st| {
-                    let (flow, generation) = (sub.flow, sub.flow_generation);
-                    let is_accepted = st.caps.accepts(flow, generation);
-                    let why_not = || st.why_not(flow, generation);
-                    let reason = if is_accepted { Reason::WouldQueue } else { why_not() };
-                    (st.word_after(word, false), reason)
-                });
+                let word = guarded(self, pool, word, |st| {
+                    // Refused for good, or exempt: a general turn finds out and writes it down.
+                    let is_accepted = st.caps.accepts(sub.flow, sub.flow_generation);
+                    is_accepted.then(|| st.word_after(word, false))
+                })?;
                 self.unlock_quick(pool, word, None);
-                Some(Answer::Rejected(reason))
+                Some(Answer::Rejected(Reason::WouldQueue))
             }
             Admitted::Unclear => None,
         }

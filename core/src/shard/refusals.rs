@@ -75,6 +75,9 @@ impl Hold<'_, '_> {
     /// The answer to a refused submission, remembered.
     #[cold]
     pub(super) fn refused(&mut self, sub: &Submission, reason: Reason) -> Answer {
+        if self.is_exempt(reason, sub.flow, sub.flow_generation) {
+            return self.exempted(sub);
+        }
         self.note_refusal(sub.band, sub.flow, reason);
         Answer::Rejected(reason)
     }
@@ -101,6 +104,9 @@ impl Hold<'_, '_> {
         match self.refusal(sub.band, sub.flow, sub.flow_generation, false) {
             // Its row may stand for somebody else by now.
             Some(Reason::FlowTableFull) => return self.refused(sub, Reason::FlowTableFull),
+            Some(reason) if self.is_exempt(reason, sub.flow, sub.flow_generation) => {
+                return self.exempted(sub);
+            }
             Some(reason) => {
                 self.st.stats.would_reject += 1;
                 self.note_refusal(sub.band, sub.flow, reason);

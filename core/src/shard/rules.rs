@@ -43,6 +43,12 @@ impl PoolState {
         !self.tracking.on && !self.observes && !self.backends.none_exists()
     }
 
+    /// Bands with somebody who may be next, by rank.
+    pub(super) fn ready_by_rank(&self) -> BandMask {
+        let ready = self.queues.ready();
+        if self.ranks.is_plain() { ready } else { self.ranks.ranked(ready) }
+    }
+
     /// Why requests of a flow are not accepted.
     #[cold]
     pub(super) fn why_not(&self, flow: u32, generation: u32) -> Reason {

@@ -7,7 +7,7 @@
 use super::hold::{Answer, Hold, Submission};
 use super::view::SlabView;
 use crate::queue::Links;
-use crate::slab::{Link, Phase, State};
+use crate::slab::{Body, Link, Phase, State};
 use crate::types::{MAX_BANDS, NONE};
 
 /// Who runs in one pool, oldest grant first: a list through the links that a request needs no more once it
@@ -30,6 +30,8 @@ pub struct Tracking {
     pub untracked: u64,
     /// Slots taken back from permits that nobody released in time.
     pub reaped: u64,
+    /// Requests that run without a slot: in the list, in none of the counts above.
+    pub exempt: u32,
 }
 
 impl Tracking {
@@ -45,12 +47,19 @@ impl Tracking {
             in_band: [0; MAX_BANDS],
             untracked: 0,
             reaped: 0,
+            exempt: 0,
         }
     }
 
     /// The one that runs longest; [`NONE`]: nobody.
     pub const fn oldest(&self) -> u32 {
         self.head
+    }
+
+    /// Whether anybody is in the list.
+    #[inline]
+    pub const fn has_any(&self) -> bool {
+        self.head != NONE
     }
 
     /// Whether a tracked request of the band runs.
@@ -68,6 +77,10 @@ impl Tracking {
             links.set_next(self.tail, idx);
         }
         self.tail = idx;
+        if band & Body::EXEMPT != 0 {
+            self.exempt += 1;
+            return;
+        }
         self.running += 1;
         self.tokens += u64::from(cost);
         self.in_band[usize::from(band) % MAX_BANDS] += 1;
@@ -86,6 +99,10 @@ impl Tracking {
             links.set_prev(next, prev);
         }
         links.write(idx, Link::IDLE);
+        if band & Body::EXEMPT != 0 {
+            self.exempt -= 1;
+            return;
+        }
         self.running -= 1;
         self.tokens -= u64::from(cost);
         self.in_band[usize::from(band) % MAX_BANDS] -= 1;
@@ -173,7 +190,11 @@ impl Hold<'_, '_> {
         {
             self.st.caps.settle(flow, cost, actual);
         }
-        self.release(flow, 1);
+        if band & Body::EXEMPT == 0 {
+            self.release(flow, 1);
+        } else {
+            self.give_exempt(flow);
+        }
         self.shard.slab().give_cached(&mut self.st.free, idx);
     }
 }

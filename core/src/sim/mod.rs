@@ -18,6 +18,7 @@
 pub mod assign;
 pub mod ends;
 pub mod engine;
+pub mod gating;
 pub mod regions;
 pub mod replay;
 pub mod report;

@@ -250,6 +250,7 @@ impl<D: Dispatcher> Run<'_, D> {
         let end = now.checked_add(waiter.service_ns).filter(|&end| end != u64::MAX);
         let end = end.ok_or(ReplayError::TimeOverflow)?;
         self.places[row as usize].0 = Place::Running;
+        self.collector.began(band, self.running.len());
         self.running.push(end, row);
         if self.running.len() > self.slots as usize {
             return Err(ReplayError::OverAdmitted { slots: self.slots, t_ns: now });

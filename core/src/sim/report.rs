@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
+    gating::RegionReport,
     scheme::Scheme,
     stats::{BandStats, Collector, ReasonCounts},
 };
@@ -69,6 +70,11 @@ pub struct ConfigReport {
     pub all_backlogged_dispatches: u64,
     /// Virtual seconds until the last slot came back.
     pub virtual_seconds: f64,
+    /// Ranges of saturation with the same bands open, and what was dispatched in each; `null` where ceilings move or
+    /// the saturation is no count of running requests.
+    pub regions: Option<Vec<RegionReport>>,
+    /// Dispatches of a band while its gate was closed, by the ceilings alone; `null` as above.
+    pub gated_dispatches: Option<u64>,
     /// The bands, highest priority first.
     pub bands: Vec<BandReport>,
 }
@@ -138,12 +144,17 @@ impl ConfigReport {
         collector: &Collector,
     ) -> Self {
         let limit = starved_after(scheme.round);
+        let priorities: Vec<i32> = bands.iter().map(|(priority, _)| *priority).collect();
+        let gating = collector.gating().map(|gating| gating.report(&priorities));
+        let (regions, gated_dispatches) = gating.unzip();
         Self {
             name: name.to_owned(),
             slots,
             dispatches: collector.dispatches(),
             all_backlogged_dispatches: collector.dispatches_all_backlogged(),
             virtual_seconds: seconds(collector.end_ns()),
+            regions,
+            gated_dispatches,
             bands: bands
                 .iter()
                 .zip(collector.bands())

@@ -8,6 +8,7 @@
 
 use hdrhistogram::Histogram;
 
+use super::gating::Gating;
 use crate::{
     error::Reason,
     types::{BandMask, first_bands},
@@ -186,6 +187,7 @@ pub struct Collector {
     last_partial: u64,
     completed: u64,
     end_ns: u64,
+    gating: Option<Gating>,
 }
 
 impl Collector {
@@ -201,7 +203,28 @@ impl Collector {
             last_partial: 0,
             completed: 0,
             end_ns: 0,
+            gating: None,
         })
+    }
+
+    /// Looks at the gates too.
+    #[must_use]
+    pub fn with_gating(mut self, gating: Option<Gating>) -> Self {
+        self.gating = gating;
+        self
+    }
+
+    /// What was counted of the gates.
+    pub fn gating(&self) -> Option<&Gating> {
+        self.gating.as_ref()
+    }
+
+    /// A request of `band` begins beside `running` others.
+    #[inline]
+    pub fn began(&mut self, band: u8, running: usize) {
+        if let Some(gating) = &mut self.gating {
+            gating.count(band, running);
+        }
     }
 
     /// A request of `band` arrived.

@@ -141,6 +141,8 @@ pub struct TenantSettings {
     pub weight: u32,
     /// Most requests running at once in each pool; absent: no such limit; 0: refuse.
     pub max_in_flight: Option<u32>,
+    /// Its requests, and those of all its keys, run at once: no queue, no cap, no slot. For health checks.
+    pub exempt: bool,
 }
 
 /// A key of a tenant.
@@ -154,6 +156,8 @@ pub struct KeySettings {
     pub weight: u32,
     /// Most requests running at once in each pool; absent: no such limit; 0: refuse.
     pub max_in_flight: Option<u32>,
+    /// Its requests run at once: no queue, no cap, no slot. For health checks.
+    pub exempt: bool,
 }
 
 impl Default for Settings {

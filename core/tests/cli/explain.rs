@@ -207,11 +207,63 @@ fn bad_input_names_the_option_what_was_given_and_what_is_expected() {
 #[test]
 fn a_pool_that_only_observes_runs_what_it_would_hold_back() {
     let path = config("explain-observe", "slots: 4, mode: observe");
-    // The key is of a later version; the answer is there for whoever has it.
-    if Config::load(&fs::read_to_string(&path).unwrap(), [], "conf").is_ok() {
-        let (answer, _) = explain(&path, &["--band", "0", "--saturation", "1"]);
-        assert_eq!(verdict(&answer), ["runs", "-", "observe"]);
+    let (answer, text) = explain(&path, &["--band", "0", "--saturation", "1"]);
+    assert_eq!(verdict(&answer), ["runs", "-", "observe"]);
+    assert!(text.contains("under enforce it would wait"), "{text}");
+    let (answer, text) = explain(&path, &["--band", "20", "--saturation", "0", "--tenant", "none"]);
+    assert_eq!(verdict(&answer), ["runs", "-", "observe"]);
+    assert!(text.contains("be rejected (tenant_queue_full)"), "{text}");
+    // What holds in every mode is said as under enforce.
+    let (answer, _) = explain(&path, &["--band", "7", "--saturation", "0"]);
+    assert_eq!(verdict(&answer), ["rejected", "unknown_band", "band"]);
+    let (answer, _) = explain(&path, &["--band", "20", "--saturation", "0"]);
+    assert_eq!(verdict(&answer), ["runs", "-", "slots"]);
+}
+
+#[test]
+fn an_exempt_flow_runs_beside_the_slots_unless_the_request_itself_is_wrong() {
+    for mode in ["enforce", "observe"] {
+        let pool = format!("slots: 4, maxCost: 10, mode: {mode}");
+        let path = config(&format!("explain-exempt-{mode}"), &pool);
+        let text = fs::read_to_string(&path).unwrap();
+        let text = text
+            .replace("none: {", "none: {exempt: true, ")
+            .replace("k-1: {", "k-1: {exempt: true, ");
+        fs::write(&path, text).unwrap();
+        for (tenant, key, whose) in [("none", "none", "tenant"), ("acme", "k-1", "key")] {
+            let args = ["--band", "0", "--saturation", "1", "--tenant", tenant, "--key", key];
+            let (answer, text) = explain(&path, &args);
+            assert_eq!(verdict(&answer), ["runs", "-", "exempt"], "{mode}");
+            assert!(text.contains(&format!("its {whose} is exempt")), "{text}");
+            let (answer, _) = explain(&path, &[&args[..], &["--closed"]].concat());
+            assert_eq!(verdict(&answer), ["rejected", "shutting_down", "closed"]);
+            let (answer, _) = explain(&path, &[&args[..], &["--cost", "11"]].concat());
+            assert_eq!(verdict(&answer), ["rejected", "too_large", "cost"]);
+        }
     }
+}
+
+#[test]
+fn an_unknown_priority_is_explained_as_the_band_that_would_be_made_of_it() {
+    let pool = "slots: 10, unknownPriority: template, maxBands: 4, negativeBandTemplate: {fairness: round-robin}";
+    let path = config("explain-template", pool);
+    let (answer, text) = explain(&path, &["--band", "-3", "--saturation", "0.2"]);
+    assert_eq!(verdict(&answer), ["runs", "-", "slots"]);
+    assert!(
+        text.contains("-3 is made by unknownPriority: template (RoundRobin among flows"),
+        "{text}"
+    );
+    // Its ceiling is that of the nearest band below it, else of the lowest.
+    let (answer, _) = explain(&path, &["--band", "-3", "--saturation", "0.3"]);
+    assert_eq!(verdict(&answer), ["waits", "-", "gate"]);
+    let (answer, _) = explain(&path, &["--band", "15", "--saturation", "0.7"]);
+    assert_eq!(verdict(&answer), ["waits", "-", "gate"]);
+    let (answer, _) = explain(&path, &["--band", "15", "--saturation", "0.6"]);
+    assert_eq!(verdict(&answer), ["runs", "-", "slots"]);
+    let full = config("explain-no-room", &pool.replace("maxBands: 4", "maxBands: 3"));
+    let (answer, text) = explain(&full, &["--band", "15", "--saturation", "0"]);
+    assert_eq!(verdict(&answer), ["rejected", "unknown_band", "band"]);
+    assert!(text.contains("maxBands has room for 3"), "{text}");
 }
 
 /// What a real engine does in the state a question describes: whether the request runs at once, else who is served

@@ -28,7 +28,13 @@ pub(crate) fn settings(driver: DriverKind, slots: u32, bands: &[i32]) -> Setting
 
 /// A tenant with a cap.
 pub(crate) fn tenant(name: &str, cap: u32) -> TenantSettings {
-    TenantSettings { name: name.into(), group: None, weight: 100, max_in_flight: Some(cap) }
+    TenantSettings {
+        name: name.into(),
+        group: None,
+        weight: 100,
+        max_in_flight: Some(cap),
+        exempt: false,
+    }
 }
 
 /// An engine of the host driver on a clock that is turned by hand.

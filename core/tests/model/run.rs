@@ -36,6 +36,7 @@ fn settings(shape: &Shape) -> Settings {
         tenant: format!("t{}", TENANT_OF[flow]),
         weight: 100,
         max_in_flight: shape.key_caps[flow],
+        exempt: false,
     });
     settings.keys = keys.collect();
     settings

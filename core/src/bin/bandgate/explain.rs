@@ -6,9 +6,11 @@ mod place;
 mod show;
 mod steps;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
-use bandgate_core::types::settings::PoolSettings;
+use bandgate_core::types::settings::{BandSettings, PoolSettings};
+use bandgate_core::types::template::{BandTemplate, UnknownPriority};
 
 use crate::{Failure, load, load::Loaded, print};
 
@@ -91,11 +93,13 @@ fn waiting(text: &str) -> Result<(String, u32), String> {
 #[derive(Debug)]
 struct Question<'a> {
     loaded: &'a Loaded,
-    pool: &'a PoolSettings,
+    pool: Cow<'a, PoolSettings>,
     /// Most urgent first, with their names.
     bands: Vec<(i32, Option<String>)>,
     /// Where the request's band stands among them; `None`: it is not provisioned.
     band: Option<usize>,
+    /// It was made of the pool's template for this request.
+    is_made: bool,
     /// As given.
     band_text: &'a str,
     /// Waiting per band.
@@ -105,9 +109,16 @@ struct Question<'a> {
 
 impl<'a> Question<'a> {
     fn new(args: &'a Args, loaded: &'a Loaded) -> Result<Self, Failure> {
-        let pool = loaded.pool(args.pool.as_deref())?;
-        let bands = load::bands(pool);
-        let band = find(&bands, &args.band);
+        let mut pool = Cow::Borrowed(loaded.pool(args.pool.as_deref())?);
+        let mut bands = load::bands(&pool);
+        let mut band = find(&bands, &args.band);
+        let made = made(&pool, band, &args.band);
+        let is_made = made.is_some();
+        if let Some(made) = made {
+            pool.to_mut().bands.push(made);
+            bands = load::bands(&pool);
+            band = find(&bands, &args.band);
+        }
         if band.is_none() && args.band.parse::<i32>().is_err() {
             return Err(no_band("--band", &args.band, &bands));
         }
@@ -121,12 +132,22 @@ impl<'a> Question<'a> {
             }
             waiting[at] = *count;
         }
-        Ok(Self { loaded, pool, bands, band, band_text: &args.band, waiting, args })
+        Ok(Self { loaded, pool, bands, band, is_made, band_text: &args.band, waiting, args })
     }
 
     fn priorities(&self) -> Vec<i32> {
         self.bands.iter().map(|(priority, _)| *priority).collect()
     }
+}
+
+/// The band the pool would make of a priority it does not know.
+fn made(pool: &PoolSettings, band: Option<usize>, text: &str) -> Option<BandSettings> {
+    let priority = text.parse().ok().filter(|_| band.is_none())?;
+    let makes = pool.templates.unknown == UnknownPriority::Template;
+    let BandTemplate { fairness, order } = pool.templates.of(priority);
+    let has_room = pool.bands.len() < pool.most_bands();
+    let band = BandSettings { fairness, order, ..BandSettings::new(priority) };
+    (makes && has_room).then_some(band)
 }
 
 /// A band by priority or name; a name that looks like a number is one only if no band has that priority.

@@ -11,6 +11,7 @@ use bandgate_core::{
     sim::{
         assign::Rule,
         engine::SimEngine,
+        gating::Gating,
         replay::{ReplayError, replay},
         report::{ConfigReport, Report, STARVED_RULE},
         scheme::Scheme,
@@ -20,11 +21,11 @@ use bandgate_core::{
         trace::Trace,
         workload::{Plan, Workload, WorkloadError},
     },
-    types::settings::PoolSettings,
+    types::settings::{PoolMode, PoolSettings},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::{Failure, demo, load, load::Loaded, outputs::Output, picture, print};
+use crate::{Failure, demo, load, load::Loaded, outputs::Output, picture, print, remark};
 
 /// What a terminal shows while the replay runs.
 const BAR: &str = "{msg:24} {bar:40} {pos}/{len} requests, {elapsed}";
@@ -183,6 +184,9 @@ impl Job {
         if let Some(slots) = args.slots {
             pool.slots = slots;
         }
+        if core::mem::take(&mut pool.mode) == PoolMode::Observe {
+            remark(&format!("{}: mode observe: what enforce would do is shown", config.source));
+        }
         let bands = load::bands(&pool);
         let priorities: Vec<i32> = bands.iter().map(|&(priority, _)| priority).collect();
         let timeout = config.settings.admission_timeout;
@@ -205,8 +209,10 @@ impl Job {
 
     fn run(&self) -> Result<ConfigReport, Failure> {
         let name = &self.config.name;
-        let mut collector =
+        let priorities: Vec<i32> = self.bands.iter().map(|&(priority, _)| priority).collect();
+        let collector =
             Collector::new(self.bands.len()).map_err(|e| Failure::Internal(e.to_string()))?;
+        let mut collector = collector.with_gating(Gating::of(&self.pool, &priorities));
         let mut engine = SimEngine::start(&self.config.settings, &self.pool, &self.workload)
             .map_err(|e| Failure::Input(format!("{}: {e}", self.config.source)))?;
         let mut dispatcher = engine.dispatcher();
@@ -218,7 +224,6 @@ impl Job {
                 _ => Failure::Internal(format!("the engine broke a promise: {e}")),
             })?;
         bar.finish_and_clear();
-        let priorities: Vec<i32> = self.bands.iter().map(|&(priority, _)| priority).collect();
         let scheme = Scheme::of(&self.pool.selection, &priorities);
         Ok(ConfigReport::new(name, self.pool.slots, scheme, &self.bands, &collector))
     }

@@ -83,6 +83,7 @@ fn tenants(root: &View<'_>, groups: &[GroupSettings], faults: &mut Faults) -> Ve
             group,
             weight: view.u32("weight").unwrap_or(DEFAULT_WEIGHT),
             max_in_flight: view.limit("maxInFlight").and_then(Bound::limit),
+            exempt: view.flag("exempt").unwrap_or(false),
         });
     }
     tenants
@@ -99,6 +100,7 @@ fn keys(root: &View<'_>, tenants: &[TenantSettings], faults: &mut Faults) -> Vec
             tenant,
             weight: view.u32("weight").unwrap_or(DEFAULT_WEIGHT),
             max_in_flight: view.limit("maxInFlight").and_then(Bound::limit),
+            exempt: view.flag("exempt").unwrap_or(false),
         });
     }
     keys

@@ -299,6 +299,7 @@ static TENANT: &[Key] = &[
     Key::new("group", Kind::Text, "A group listed under `groups`.").default("`default`"),
     Key::new("weight", WEIGHT, "Weight within its group; no effect yet.").default("100").live(),
     IN_FLIGHT,
+    ops::EXEMPT,
     Key::later("tokensPerMinute"),
     Key::later("termTokens"),
 ];
@@ -307,6 +308,7 @@ static KEY: &[Key] = &[
     Key::new("tenant", Kind::Text, "A tenant listed under `tenants`.").required(),
     Key::new("weight", WEIGHT, "Weight within its tenant; no effect yet.").default("100").live(),
     IN_FLIGHT,
+    ops::EXEMPT,
     Key::later("tokensPerMinute"),
     Key::later("termTokens"),
 ];

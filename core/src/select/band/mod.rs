@@ -4,7 +4,8 @@
 //! [`begin`](BandPolicy::begin) with the bands that are not gated, [`best`](BandPolicy::best) with those of
 //! them that have waiters (again without a band that turned out to have nothing to run), and
 //! [`record`](BandPolicy::record) after a real dispatch. Integers only: equal inputs give equal decisions on
-//! every machine. Where the rules come from: `core/tests/vectors/README.md`.
+//! every machine. Where the rules come from: `core/tests/vectors/README.md`; worked
+//! tables (regions, credits, virtual times, weights, rescaling): `TABLES.md` beside this file.
 #![forbid(unsafe_code)]
 
 use arrayvec::ArrayVec;

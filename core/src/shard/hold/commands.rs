@@ -132,6 +132,9 @@ impl Hold<'_, '_> {
         let is_closed = self.st.closed;
         let refusal = self.refusal(body.band, body.flow, body.flow_generation, is_closed);
         if let Some(reason) = refusal.filter(|_| !planted!("closed")) {
+            if self.is_exempt(reason, body.flow, body.flow_generation) {
+                return self.grant_exempt(idx, body);
+            }
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;
@@ -243,7 +246,7 @@ impl Hold<'_, '_> {
 
     /// Shrinking may leave `free` below zero: nobody is revoked, nobody admitted until it is above again.
     /// Under a ceiling it gives units back as they become idle instead.
-    fn resize(&mut self, slots: u32) {
+    pub(in crate::shard) fn resize(&mut self, slots: u32) {
         self.st.slots = slots;
         self.st.gates.resize(slots);
         if self.shard.ceiling.is_some() {
@@ -287,7 +290,7 @@ impl Hold<'_, '_> {
         self.st.wheel.advance(&view, now, &mut budget, |idx| due.push(idx));
         self.session.budget -= before - budget;
         for idx in due {
-            if self.st.tracking.running != 0 && self.is_running(idx) {
+            if self.st.tracking.has_any() && self.is_running(idx) {
                 self.session.progress.expired += 1;
                 self.reap(idx);
                 continue;

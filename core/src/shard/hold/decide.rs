@@ -107,7 +107,9 @@ impl Hold<'_, '_> {
         }
         if body.queue == NONE {
             match evicted {
-                None if self.st.tracking.on => self.track(idx, generation, Phase::Held),
+                None if self.st.tracking.on || body.is_exempt() => {
+                    self.track(idx, generation, Phase::Held);
+                }
                 None => self.shard.slab.set_state(idx, State::new(generation, Phase::Granted)),
                 Some(reason) => {
                     self.shard.slab.set_state(idx, State::evicted(generation, reason));
@@ -121,9 +123,9 @@ impl Hold<'_, '_> {
 
     #[inline(always)]
     fn complete(&mut self, idx: u32, generation: u32, body: &Body, evicted: Option<Reason>) {
-        let is_tracked = self.st.tracking.on && evicted.is_none();
+        let is_tracked = (self.st.tracking.on || body.is_exempt()) && evicted.is_none();
         let charge = (if is_tracked { HELD } else { body.flow }, body.cost);
-        let record = Record::new(body.tag, (idx, generation), charge, body.band, evicted);
+        let record = Record::new(body.tag, (idx, generation), charge, body.band_index(), evicted);
         if self.st.complete(&record, body.queue) {
             self.session.notices.ring(QueueName::slot(body.queue));
             if is_tracked {
@@ -133,7 +135,11 @@ impl Hold<'_, '_> {
             self.return_place(body.queue);
             if evicted.is_none() {
                 // Its queue is gone, so nobody would ever release this slot: it goes to the next waiter.
-                self.release(body.flow, 1);
+                if body.is_exempt() {
+                    self.give_exempt(body.flow);
+                } else {
+                    self.release(body.flow, 1);
+                }
             }
         }
         self.shard.slab.give_cached(&mut self.st.free, idx);

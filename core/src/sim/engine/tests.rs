@@ -180,6 +180,7 @@ fn limits_of_the_configuration_reject_with_their_reasons() {
         group: None,
         weight: 100,
         max_in_flight: Some(0),
+        exempt: false,
     });
     let (granted, counted) = engine(&workload, &settings);
     let low = &counted.bands()[2];

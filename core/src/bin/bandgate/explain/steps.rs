@@ -7,7 +7,7 @@ use core::time::Duration;
 use bandgate_core::{
     Reason,
     admit::{
-        caps::{Caps, Room, TenantRow, UNCAPPED},
+        caps::{Caps, Room, TenantRow, UNCAPPED, Usage},
         ceiling::limit,
         saturation,
     },
@@ -17,6 +17,7 @@ use bandgate_core::{
         policy::{BandSelection, Fairness, Holdback, Signal},
         saturation::SaturationSource,
         settings::PoolMode,
+        template::UnknownPriority,
     },
 };
 
@@ -60,14 +61,30 @@ impl Steps<'_> {
     fn refusal(&mut self) -> Result<Outcome, Room> {
         let Question { pool, bands, band, band_text, args, .. } = self.question;
         let Some(band) = *band else {
-            let says = format!(
+            let mut says = format!(
                 "{band_text} is not provisioned in pool {} ({}); it is never mapped to another",
                 pool.name,
                 show::bands(bands)
             );
+            if pool.templates.unknown == UnknownPriority::Template {
+                let most = pool.most_bands();
+                // Writing to a string cannot fail.
+                let _ = write!(says, ", and none can be made: maxBands has room for {most}");
+            }
             return Ok(self.rejected(Rule::Band, Reason::UnknownBand, says));
         };
-        self.note(Rule::Band, format!("{} is provisioned", show::band(&bands[band])));
+        let name = show::band(&bands[band]);
+        if self.question.is_made {
+            let like = pool.templates.of(bands[band].0);
+            let says = format!(
+                "{name} is made by unknownPriority: template ({:?} among flows, {:?} within)",
+                like.fairness, like.order
+            );
+            self.note(Rule::Band, says);
+            self.remarks.push("whether clients made other bands before is not known".to_owned());
+        } else {
+            self.note(Rule::Band, format!("{name} is provisioned"));
+        }
         let (cost, most) = (args.cost, pool.max_cost);
         if cost == 0 || cost > most {
             let says = format!("{cost} is outside 1 to maxCost ({most})");
@@ -97,8 +114,10 @@ impl Steps<'_> {
         let key_cap = of_key.and_then(|k| k.max_in_flight);
         let mut caps = Caps::new(1);
         let cap = tenant_cap.unwrap_or(UNCAPPED);
-        let row = TenantRow { served: 0, running: 0, cap, weight: 1, group: 0 };
-        let flow = caps.add_tenant(row, key_cap.unwrap_or(UNCAPPED), 1);
+        let row = TenantRow { usage: Usage::up_to(cap), weight: 1, group: 0 };
+        let (flow, generation) = caps.add_tenant(row, key_cap.unwrap_or(UNCAPPED), 1);
+        let is_exempt = of_key.is_some_and(|k| k.exempt) || of_tenant.is_some_and(|t| t.exempt);
+        caps.set_exempt(flow, is_exempt);
         (0..args.in_flight).for_each(|_| caps.take_beyond(flow, args.cost));
         let text = |cap: Option<u32>| cap.map_or("no cap".to_owned(), |cap| format!("cap {cap}"));
         let state = format!(
@@ -107,7 +126,13 @@ impl Steps<'_> {
             text(key_cap),
             args.in_flight
         );
-        if caps.refuses(flow) {
+        if caps.is_exempt(flow, generation) {
+            let whose = if of_key.is_some_and(|k| k.exempt) { "key" } else { "tenant" };
+            let says = format!("its {whose} is exempt: it runs beside queue, caps and slots");
+            self.note(Rule::Exempt, says.clone());
+            return Ok(outcome(Verdict::Runs, None, Rule::Exempt, says));
+        }
+        if !caps.accepts(flow, generation) {
             let says = format!("{state}; a cap of 0 refuses");
             return Ok(self.rejected(Rule::Caps, Reason::TenantQueueFull, says));
         }
@@ -124,7 +149,7 @@ impl Steps<'_> {
     /// Gate, mode, order and slots.
     fn decision(&mut self, caps: Room) -> Outcome {
         let question = self.question;
-        let (settings, pool) = (&question.loaded.settings, question.pool);
+        let (settings, pool) = (&question.loaded.settings, &*question.pool);
         let priorities = question.priorities();
         let saturation = question.args.saturation;
         let mut place = Place::new(settings, pool, &priorities, saturation, &question.waiting);
@@ -176,7 +201,7 @@ impl Steps<'_> {
 
     /// The gate of every band, the mode, and the order they give.
     fn gate(&mut self, place: &mut Place, band: usize) {
-        let pool = self.question.pool;
+        let pool = &*self.question.pool;
         let open = place.open();
         let now = place.gates.saturation(place.running);
         let is_slot_count = place.gates.is_slot_count();

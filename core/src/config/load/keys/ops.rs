@@ -50,3 +50,12 @@ pub(super) const MAX_BANDS_KEY: Key = Key::new(
 )
 .unit("bands")
 .default("as many as it starts with; with `unknownPriority: template` at least 16");
+
+/// `exempt` of a key and of a tenant.
+pub(super) const EXEMPT: Key = Key::new(
+    "exempt",
+    Kind::Flag,
+    "Its requests run at once and are counted apart: no queue, no cap, no slot; for health checks. Of a tenant: all its keys.",
+)
+.default("false")
+.live();

@@ -57,3 +57,19 @@ fn what_is_out_of_range_is_refused_with_its_path() {
         ),
     ]);
 }
+
+#[test]
+fn tenants_and_keys_may_be_exempt() {
+    let settings = good(
+        "tenants: {probe: {exempt: true}, acme: {exempt: false}, other: {}}\n\
+         keys: {health: {tenant: acme, exempt: true}, k: {tenant: acme}}",
+    )
+    .settings;
+    let tenants: Vec<bool> = settings.tenants.iter().map(|it| it.exempt).collect();
+    let keys: Vec<bool> = settings.keys.iter().map(|it| it.exempt).collect();
+    assert_eq!((tenants, keys), (vec![true, false, false], vec![true, false]));
+    refused(&[(
+        "tenants: {probe: {exempt: 1}}",
+        &["t.yaml:1: tenants.probe.exempt: expected `true` or `false`, got the integer 1"],
+    )]);
+}
