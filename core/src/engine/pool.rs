@@ -190,7 +190,7 @@ impl Pool {
     /// How long a checked request may wait, [resolved](patience::resolve).
     #[inline(always)]
     fn patience(&self, request: &Request) -> u64 {
-        patience::resolve(request.timeout_ns, self.core().to_live_ns(request.band))
+        patience::resolve(request.timeout_ns, || self.core().patience(request.band))
     }
 
     /// A request whose pools do not compare equal: it has an absolute deadline, or is another pool's.

@@ -16,8 +16,8 @@ use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::MAX_BANDS;
 use crate::types::settings::{PoolMode, PoolSettings, nanoseconds};
+use crate::types::{MAX_BANDS, patience};
 
 use super::backends::Backends;
 use super::bands::{BandRanks, BandTable};
@@ -165,8 +165,8 @@ pub struct PoolCore {
     gauge_bits: AtomicU64,
     queued: AtomicBool,
     next_deadline_ns: AtomicU64,
-    /// Times to live of the bands, by index.
-    to_live_ns: [AtomicU64; MAX_BANDS],
+    /// What requests of each band may wait, by index.
+    patience: [AtomicU64; MAX_BANDS],
     index: u32,
     engine_index: usize,
     max_cost: u32,
@@ -228,7 +228,7 @@ impl PoolCore {
             gauge_bits: AtomicU64::new(Self::NO_GAUGE),
             queued: AtomicBool::new(false),
             next_deadline_ns: AtomicU64::new(u64::MAX),
-            to_live_ns: core::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+            patience: core::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             index,
             engine_index,
             max_cost: settings.max_cost,
@@ -304,21 +304,21 @@ impl PoolCore {
         self.max_waiting
     }
 
-    /// How long a request of the band may wait that says nothing itself, in nanoseconds; `u64::MAX`: for ever.
+    /// How long a request of the band may wait that says nothing itself: a [word](patience::standing).
     #[inline(always)]
-    pub fn to_live_ns(&self, band: u8) -> u64 {
+    pub fn patience(&self, band: u8) -> u64 {
         // ORDERING: Relaxed; a number by itself, read once per request.
-        self.to_live_ns[usize::from(band) % MAX_BANDS].load(Ordering::Relaxed)
+        self.patience[usize::from(band) % MAX_BANDS].load(Ordering::Relaxed)
     }
 
     /// Sets the times to live: those of the bands by priority, `default_ns` for the others, bands to come included.
     pub(crate) fn set_times_to_live(&self, default_ns: u64, settings: &PoolSettings) {
-        for (at, cell) in self.to_live_ns.iter().enumerate() {
+        for (at, cell) in self.patience.iter().enumerate() {
             let priority = self.table.get(at).map(|(priority, _)| priority);
             let band = settings.bands.iter().find(|band| Some(band.priority) == priority);
             let own = band.and_then(|band| band.ttl).map(nanoseconds);
             // ORDERING: Relaxed, as above.
-            cell.store(own.unwrap_or(default_ns), Ordering::Relaxed);
+            cell.store(patience::standing(own.unwrap_or(default_ns)), Ordering::Relaxed);
         }
     }
 

@@ -37,42 +37,41 @@ pub const fn absolute(word: u64) -> Option<u64> {
     if word >= AT && word < DEFAULT { Some(word & !AT) } else { None }
 }
 
-/// What remains of a request's word where `to_live` (nanoseconds, or [`FOREVER`]) is the band's time to live: a
-/// timeout, an absolute deadline, a time to live or [`FOREVER`]; 0: it does not wait.
-#[inline(always)]
-pub const fn resolve(word: u64, to_live: u64) -> u64 {
-    if word < LIMIT { word } else { resolve_rarely(word, to_live) }
-}
-
-#[inline]
-const fn resolve_rarely(word: u64, to_live: u64) -> u64 {
-    let allowed = match word {
-        FOREVER => return FOREVER,
-        DEFAULT => to_live,
-        _ if word >= AT => return word,
-        // The lesser of the two.
-        _ if word & !TO_LIVE < to_live => word & !TO_LIVE,
-        _ => to_live,
-    };
-    match allowed {
+/// What a request that says nothing may wait where `to_live` (nanoseconds, or [`FOREVER`]) is the band's time to live:
+/// a time to live or [`FOREVER`]; 0: it does not wait.
+pub const fn standing(to_live: u64) -> u64 {
+    match to_live {
         0 => 0,
         LIMIT.. => FOREVER,
         ns => TO_LIVE | ns,
     }
 }
 
+/// What remains of a request's word where the band says [`standing`]: a timeout, an absolute deadline, a time to live
+/// or [`FOREVER`]; 0: it does not wait.
+#[inline(always)]
+pub fn resolve(word: u64, standing: impl FnOnce() -> u64) -> u64 {
+    match word {
+        FOREVER => FOREVER,
+        DEFAULT => standing(),
+        _ if word < LIMIT || word >= AT => word,
+        _ => shorter(word, standing()),
+    }
+}
+
+/// A hint or what stands, whichever is less. As a time to live [`FOREVER`] is beyond all others, and 0 below.
+#[cold]
+const fn shorter(hint: u64, standing: u64) -> u64 {
+    if hint < standing { hint } else { standing }
+}
+
 /// The time a [resolved](resolve) word means; the clock is asked only if that depends on it.
 #[inline(always)]
 pub fn deadline(word: u64, now_ns: impl FnOnce() -> u64) -> u64 {
-    if word < LIMIT { now_ns().saturating_add(word) } else { deadline_rarely(word, now_ns) }
-}
-
-#[inline]
-fn deadline_rarely(word: u64, now_ns: impl FnOnce() -> u64) -> u64 {
     match word {
         FOREVER => FOREVER,
-        AT.. => word & !AT,
-        _ => now_ns().saturating_add(word & !TO_LIVE),
+        _ if word < AT => now_ns().saturating_add(word & !TO_LIVE),
+        _ => word & !AT,
     }
 }
 
@@ -138,6 +137,7 @@ mod tests {
 
     #[test]
     fn a_hint_only_shortens_and_a_hosts_own_timeout_stands() {
+        let resolve = |word, to_live| resolve(word, || standing(to_live));
         let means = |word, to_live| deadline(resolve(word, to_live), || 1_000);
         assert_eq!(means(DEFAULT, 60), 1_060);
         assert_eq!((means(hint(20), 60), means(hint(100), 60)), (1_020, 1_060));
