@@ -202,7 +202,8 @@ static ENGINE: &[Key] = &[
         "Slots of a pool that names none.",
     )
     .unit("slots")
-    .default("32"),
+    .default("32")
+    .live(),
     time::ADMISSION,
     Key::new(
         "maxRequests",
@@ -305,7 +306,7 @@ static TENANT: &[Key] = &[
 ];
 
 static KEY: &[Key] = &[
-    Key::new("tenant", Kind::Text, "A tenant listed under `tenants`.").required(),
+    Key::new("tenant", Kind::Text, "A tenant listed under `tenants`.").required().live(),
     Key::new("weight", WEIGHT, "Weight within its tenant; no effect yet.").default("100").live(),
     IN_FLIGHT,
     ops::EXEMPT,

@@ -5,6 +5,7 @@ use super::{Config, ConfigError};
 
 mod bounds;
 mod ceilings;
+mod change;
 mod documents;
 mod faults;
 mod flows;
