@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use super::Shard;
 use super::bands::{Priorities, TooManyBands};
+use super::limits::QueueLimits;
 use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
 use super::view::SlabView;
@@ -21,6 +22,7 @@ pub struct Plan {
     gates: BandGates,
     policy: BandPolicy,
     orders: NewOrders,
+    limits: QueueLimits,
 }
 
 /// Why a plan could not be put in place; nothing changed.
@@ -39,8 +41,9 @@ impl From<TooManyBands> for Refused {
 }
 
 impl Plan {
-    /// For validated settings of a pool in which `max_waiting` requests may wait. Allocates.
-    pub fn new(settings: &PoolSettings, max_waiting: u32) -> Box<Self> {
+    /// For validated settings of this pool. Allocates.
+    pub fn new(settings: &PoolSettings, pool: &PoolCore) -> Box<Self> {
+        let max_waiting = pool.max_waiting();
         let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
         priorities.sort_unstable_by(|a, b| b.cmp(a));
         Box::new(Self {
@@ -52,13 +55,19 @@ impl Plan {
             ),
             policy: BandPolicy::new(&settings.selection, &priorities),
             orders: NewOrders::new(settings, max_waiting),
+            limits: QueueLimits::new(settings, pool.table(), pool.most_bands(), max_waiting),
             settings: settings.clone(),
             priorities,
         })
     }
 
     /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
-    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), TooManyBands> {
+    fn swap(
+        &mut self,
+        shard: &Shard,
+        pool: &PoolCore,
+        st: &mut PoolState,
+    ) -> Result<(), TooManyBands> {
         let PoolState { ranks, queues, orders, .. } = st;
         let waits = |band| queues.waiting_in(band) != 0;
         let standing = ranks.set(pool.table(), &self.priorities, pool.most_bands(), waits)?;
@@ -69,6 +78,10 @@ impl Plan {
             *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
             policy.set_bands(&standing);
         }
+        self.limits.on |= shard.reserve().is_some();
+        self.limits.place(&self.settings, pool.table(), pool.max_waiting());
+        st.recount(&mut self.limits, shard);
+        core::mem::swap(&mut self.limits, &mut st.limits);
         self.gates.inherit(&st.gates);
         self.policy.inherit(&st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
@@ -112,7 +125,7 @@ impl Shard {
     ///
     /// [`Refused`]; nothing changes.
     pub(crate) fn adopt(&self, pool: &PoolCore, plan: &mut Plan) -> Result<(), Refused> {
-        self.reconfigure(pool, |st| plan.swap(pool, st)).map_err(Refused::Pool)??;
+        self.reconfigure(pool, |st| plan.swap(self, pool, st)).map_err(Refused::Pool)??;
         Ok(())
     }
 }

@@ -31,7 +31,8 @@ pub(super) enum Stop {
 impl PoolState {
     /// Whether something is on that the fast path and the quick turn do not know.
     pub(super) fn needs_general_turns(&self) -> bool {
-        self.tracking.on || self.observes || !self.ranks.is_plain() || self.gates_need_more()
+        let is_special = self.tracking.on || self.observes || self.limits.on;
+        is_special || !self.ranks.is_plain() || self.gates_need_more()
     }
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.

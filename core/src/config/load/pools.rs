@@ -10,6 +10,7 @@ use crate::types::settings::{BandSettings, PoolSettings};
 use super::fault::Faults;
 use super::flows::{self, Flows};
 use super::holdback::not_rising;
+use super::limits::{self, BandLimits};
 use super::node::At;
 use super::plugins::{Policy, Registry};
 use super::policies::named_by;
@@ -24,6 +25,7 @@ struct Band {
     name: Option<String>,
     ceiling: Option<f64>,
     flows: Flows,
+    limits: BandLimits,
     path: String,
     at: At,
     ceiling_at: At,
@@ -144,6 +146,7 @@ fn bands(
                 registry,
                 faults,
             ),
+            limits: BandLimits::read(&item, ours),
             path: item.path.clone(),
             at: item.at_of("priority").clone(),
             ceiling_at: if ours { item.at_of("ceiling") } else { item.at() }.clone(),
@@ -177,6 +180,7 @@ fn merge(bands: &mut Vec<Band>, more: Vec<Band>, faults: &mut Faults) {
             continue;
         };
         known.flows.merge(band.flows.clone(), faults);
+        known.limits.merge(band.limits.clone(), faults);
         match (&known.name, &band.name) {
             (Some(a), Some(b)) if a != b => {
                 let message = format!(
@@ -206,6 +210,7 @@ fn pool(
     pool.max_cost = view.u32("maxCost").unwrap_or(pool.max_cost);
     pool.max_flows = view.u32("maxFlows").unwrap_or(pool.max_flows);
     pool.flow_idle = flows::idle(view, pool.flow_idle);
+    pool.limits = limits::of_pool(view);
     pool.selection = match registry.policy(view, "bandSelection", faults) {
         Some(Policy::Selection(selection)) => selection,
         _ => shared.selection.clone(),
@@ -234,13 +239,16 @@ fn pool(
     pool
 }
 
-/// Gives each band of the pool its fairness and order.
+/// Gives each band of the pool its fairness, order and limits.
 fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
     for it in &mut pool.bands {
         let band = bands.iter().find(|band| band.priority == it.priority);
         let flows = band.map(|band| &band.flows);
         (it.fairness, it.order) =
             flows.map_or((fairness, it.order), |flows| flows.settle(fairness));
+        if let Some(band) = band {
+            (it.limits, it.tenant_share) = (band.limits.settle(), band.limits.share);
+        }
     }
 }
 

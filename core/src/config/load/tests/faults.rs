@@ -187,9 +187,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
         ("metrics: {}", "metrics", "metrics"),
         ("engine: {mode: observe}", "engine.mode", "observe"),
         ("bands: [{priority: 1, ttl: 30s}]", "bands[0].ttl", "ttl"),
-        ("bands: [{priority: 1, maxRequests: 5}]", "bands[0].maxRequests", "maxRequests"),
-        ("bands: [{priority: 1, maxBytes: 1Gi}]", "bands[0].maxBytes", "maxBytes"),
-        ("bands: [{priority: 1, maxTokens: unlimited}]", "bands[0].maxTokens", "maxTokens"),
         ("pools: {p: {maxHold: 1h}}", "pools.p.maxHold", "maxHold"),
         ("pools: {p: {slotIdentity: true}}", "pools.p.slotIdentity", "slotIdentity"),
         ("pools: {p: {sessionAffinity: {}}}", "pools.p.sessionAffinity", "sessionAffinity"),
@@ -205,11 +202,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
             "flowControl: {defaultRequestTTL: 1s}",
             "flowControl.defaultRequestTTL",
             "defaultRequestTTL",
-        ),
-        (
-            "flowControl: {priorityBands: [{priority: 1, maxBytes: 0}]}",
-            "flowControl.priorityBands[0].maxBytes",
-            "maxBytes",
         ),
     ] {
         assert_eq!(faults(text), [not_yet(path, name)], "{text}");
