@@ -28,7 +28,7 @@ use core::time::Duration;
 pub use admit::Admit;
 pub use bands::BandError;
 pub use build::StartError;
-pub use census::{FlowName, Holder, Refused, Waiting};
+pub use census::{BandOutcomes, FlowName, Holder, Refused, Waiting};
 pub use permit::{Admitted, OwnedPermit, Permit};
 pub use pool::{CancelAnswer, Pool, Submitted};
 pub use queue::{Completion, CompletionQueue, QueueError, QueueRef};

@@ -12,9 +12,10 @@ pub enum Reason {
     Busy = 1,
     /// `try_admit` only: nothing is free now, and nothing was queued.
     WouldQueue,
-    /// No room to wait: the shard holds as many waiting requests as it may.
+    /// No room to wait: a limit of the band, the pool or the engine is reached, or the shard holds as many waiting
+    /// requests as it may.
     QueueFull,
-    /// The tenant or key has a cap of 0, so it could never run.
+    /// The tenant's share of the band's queue is full, or the tenant or key has a cap of 0, so it could never run.
     TenantQueueFull,
     /// Reserved: the token bucket is empty.
     TokenBudget,
@@ -32,7 +33,7 @@ pub enum Reason {
     NoBackend,
     /// The deadline passed before the request was granted.
     Deadline,
-    /// Reserved: displaced by a higher band.
+    /// Made room for a request of a higher band.
     Displaced,
     /// The caller cancelled, or dropped its future.
     Cancelled,
@@ -89,6 +90,30 @@ impl Reason {
         }
     }
 
+    /// The HTTP status of the default profile; the other one is in [`outcome`](crate::types::outcome).
+    pub(crate) const fn status(self) -> u16 {
+        match self {
+            Self::TooLarge | Self::UnknownBand => 400,
+            Self::TermBudget => 403,
+            Self::UnknownPool => 404,
+            Self::Busy
+            | Self::WouldQueue
+            | Self::QueueFull
+            | Self::TenantQueueFull
+            | Self::TokenBudget
+            | Self::FlowTableFull
+            | Self::Displaced => 429,
+            Self::Cancelled => 499,
+            Self::Poisoned => 500,
+            Self::NoBackend | Self::Deadline | Self::ShuttingDown | Self::Forked => 503,
+        }
+    }
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub(crate) const fn index(self) -> usize {
+        self as usize - 1
+    }
+
     /// The reason with this number, as stored in one byte of an entry's state.
     pub(crate) fn from_u8(n: u8) -> Option<Self> {
         Self::ALL.get(usize::from(n).checked_sub(1)?).copied()
@@ -111,6 +136,7 @@ mod tests {
     fn every_reason_survives_its_byte() {
         for reason in Reason::ALL {
             assert_eq!(Reason::from_u8(reason as u8), Some(reason));
+            assert_eq!(Reason::ALL[reason.index()], reason);
         }
         assert_eq!(Reason::from_u8(0), None);
         assert_eq!(Reason::from_u8(200), None);

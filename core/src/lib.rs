@@ -59,8 +59,8 @@ pub mod topology;
 pub mod types;
 
 pub use engine::{
-    Admit, Admitted, Band, BandError, CancelAnswer, Completion, CompletionQueue, ConfigInfo,
-    Engine, Flow, FlowName, Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused,
+    Admit, Admitted, Band, BandError, BandOutcomes, CancelAnswer, Completion, CompletionQueue,
+    ConfigInfo, Engine, Flow, FlowName, Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused,
     ReloadError, Request, StartError, Submitted, Ticket, Waiting,
 };
 pub use error::Reason;

@@ -35,7 +35,9 @@ pub mod execute;
 mod exempt;
 mod gating;
 pub mod hold;
+pub mod limits;
 pub mod orders;
+pub mod outcomes;
 pub mod plan;
 pub mod pool;
 mod quick;
@@ -61,6 +63,7 @@ use crate::types::TURN_BUDGET;
 
 use ceiling::{Ceiling, Peers};
 use completions::Queues;
+use limits::Reserve;
 use pool::PoolCore;
 
 /// Who decides: the callers themselves, or the shard's own thread.
@@ -149,6 +152,7 @@ pub struct Shard {
     decider: Decider,
     ceiling: Option<Arc<Ceiling>>,
     peers: OnceLock<Peers>,
+    reserve: Option<Arc<Reserve>>,
     /// The engine is gone, and its threads with it: whoever leaves a command looks after it.
     is_orphaned: AtomicBool,
 }
@@ -182,6 +186,7 @@ impl Shard {
             decider,
             ceiling,
             peers,
+            reserve: None,
             is_orphaned,
         }
     }
@@ -194,6 +199,21 @@ impl Shard {
         }
         self.ceiling = ceiling;
         self
+    }
+
+    /// The same shard in an engine that limits what waits in all its pools.
+    #[must_use]
+    pub fn within(mut self, reserve: Option<Arc<Reserve>>) -> Self {
+        if reserve.is_some() {
+            self.pools.iter_mut().for_each(PoolCore::expect_limits);
+        }
+        self.reserve = reserve;
+        self
+    }
+
+    /// What may wait in all pools of the engine, if that is limited.
+    pub fn reserve(&self) -> Option<&Reserve> {
+        self.reserve.as_deref()
     }
 
     /// The pools, by their index in the shard.

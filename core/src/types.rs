@@ -3,8 +3,11 @@
 #![forbid(unsafe_code)]
 
 pub mod chunked;
+pub mod counters;
 pub mod extend;
 pub mod holdback;
+pub mod limits;
+pub mod outcome;
 pub mod patience;
 pub mod policy;
 pub mod rank;

@@ -140,12 +140,12 @@ impl Pool {
 
     /// Puts validated settings in force at the next decision.
     pub(super) fn put_in_force(&self, settings: &PoolSettings) -> Result<(), BandError> {
-        self.adopt(settings, Plan::new(settings, self.core().max_waiting()))
+        self.adopt(settings, Plan::new(settings, self.core()))
     }
 
     /// The same with their slots too.
     pub(super) fn put_in_force_with_slots(&self, settings: &PoolSettings) -> Result<(), BandError> {
-        let mut plan = Plan::new(settings, self.core().max_waiting());
+        let mut plan = Plan::new(settings, self.core());
         plan.set_slots(settings.slots);
         self.adopt(settings, plan)
     }
@@ -156,7 +156,7 @@ impl Pool {
         settings: &PoolSettings,
         lacks: i32,
     ) -> Result<(), BandError> {
-        let plan = Plan::new(settings, self.core().max_waiting());
+        let plan = Plan::new(settings, self.core());
         self.adopt(settings, plan.unless_used(lacks))
     }
 

@@ -17,6 +17,7 @@ use crate::notify::fork;
 use crate::notify::parker::{Choice, Parker};
 use crate::shard::ceiling::Ceiling;
 use crate::shard::completions::Queues;
+use crate::shard::limits::Reserve;
 use crate::shard::pool::PoolCore;
 use crate::shard::{Decider, Shard, Sleeper};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Numbers};
@@ -76,6 +77,12 @@ impl Faults {
         for band in &pool.bands {
             if !seen.insert(band.priority) {
                 self.0.push(format!("{}: priority {} stands twice", at("bands"), band.priority));
+            }
+        }
+        for band in &pool.bands {
+            if band.tenant_share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+                let field = at(&format!("bands.{}.tenantQueueShare", band.priority));
+                self.0.push(format!("{field}: {:?}: must be 0 to 1", band.tenant_share));
             }
         }
         self.policies(pool);
@@ -191,13 +198,14 @@ pub(super) fn core(settings: &Settings, clock: Clock) -> Result<EngineCore, Star
         let live = Live::new(pool.clone());
         metas.push(PoolMeta { name: pool.name.clone(), shard, index, flows, live });
     }
+    let reserve = settings.limits.is_any().then(|| Arc::new(Reserve::new(&settings.limits)));
     let decider = if is_threads { Decider::Thread } else { Decider::Caller };
     let shards = members.into_iter().enumerate().map(|(n, pools)| {
         let sleeper = Arc::clone(&sleepers[n % sleepers.len()]);
         let queues = Arc::clone(&queues);
         let pools = pools.into_boxed_slice();
         let shard = Shard::new(pools, max_waiting, sleeper, queues, clock.clone(), decider);
-        shard.under(ceiling.clone())
+        shard.under(ceiling.clone()).within(reserve.clone())
     });
     let shards: Box<[Shard]> = shards.collect();
     Ok(EngineCore {

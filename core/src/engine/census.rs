@@ -9,6 +9,7 @@ use super::{Engine, Pool};
 use crate::error::Reason;
 use crate::shard::census::Counted;
 use crate::types::NONE;
+use crate::types::counters::BandCounters;
 use crate::types::settings::PoolMode;
 
 /// Group, tenant and key of a flow.
@@ -68,6 +69,33 @@ pub struct Refused {
     pub age: Duration,
     /// The pool only observed: the request was admitted all the same.
     pub observed: bool,
+}
+
+/// What became of the requests of one band that did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BandOutcomes {
+    /// The priority; absent for requests that named no band of the pool.
+    pub priority: Option<i32>,
+    /// Counted since the start. Not in here: refusals by callers that found the lock bit taken and the ring or the
+    /// slab full, and those of `try_admit` that only say that nothing is free now.
+    pub counters: BandCounters,
+}
+
+impl Pool {
+    /// The counters of each band by reason, in no order. Waits for the pool's lock bit, allocates. Empty in a child of
+    /// `fork`, and of a poisoned pool.
+    pub fn outcomes(&self) -> Vec<BandOutcomes> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let all = self.shard().outcomes(self.core());
+        let is_used = |(priority, counters): &(Option<i32>, BandCounters)| {
+            priority.is_some() || *counters != BandCounters::default()
+        };
+        let named = |(priority, counters)| BandOutcomes { priority, counters };
+        all.into_iter().filter(is_used).map(named).collect()
+    }
 }
 
 impl Pool {

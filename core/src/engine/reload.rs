@@ -11,6 +11,7 @@ use super::build::check;
 use super::{Engine, EngineCore, Pool};
 use crate::config::current::fingerprint;
 use crate::error::Reason;
+use crate::shard::Shard;
 use crate::sync::Ordering;
 use crate::types::settings::{PoolSettings, Settings};
 
@@ -79,6 +80,9 @@ impl Fixed {
         self.same("engine.shards", &old.shards, &new.shards);
         self.same("engine.ceiling", &old.ceiling, &new.ceiling);
         self.same("engine.maxRequests", &old.max_requests, &new.max_requests);
+        if old.limits.is_any() != new.limits.is_any() {
+            self.same("engine.maxWaiting, maxBytes, maxTokens", &old.limits, &new.limits);
+        }
         let names = |settings: &Settings| -> Vec<String> {
             settings.pools.iter().map(|pool| pool.name.clone()).collect()
         };
@@ -172,6 +176,9 @@ impl Engine {
 
     fn put_in_force(&self, settings: &Settings) -> Vec<String> {
         self.core.set_admission_timeout(settings.admission_timeout);
+        if let Some(reserve) = self.core.shards.first().and_then(Shard::reserve) {
+            reserve.change(&settings.limits);
+        }
         let mut faults = Vec::new();
         for (pool, wanted) in self.pools().zip(&settings.pools) {
             if let Err(error) = pool.reload(wanted, settings) {

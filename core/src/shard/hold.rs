@@ -12,6 +12,7 @@ mod submission;
 pub use packed::Packed;
 
 use super::completions::QueueName;
+use super::limits::Wait;
 use super::pool::{PoolCore, PoolState};
 use super::rules::Stop;
 use super::{Shard, codes, view::SlabView};
@@ -226,9 +227,17 @@ impl<'s, 'n> Hold<'s, 'n> {
         if submission.timeout_ns == 0 {
             return self.refused(submission, self.st.backends.overdue());
         }
+        if self.st.limits.on
+            && let Some(bound) = self.book(&Wait::of(submission))
+        {
+            return self.refused(submission, bound.refusal(true).reason);
+        }
         let (idx, generation) = match self.take_entry(submission) {
             Ok(entry) => entry,
-            Err(reason) => return self.refused(submission, reason),
+            Err(reason) => {
+                self.unbook(|| Wait::of(submission));
+                return self.refused(submission, reason);
+            }
         };
         let deadline_ns = self.write_body(idx, submission);
         let Submission { band, flow, .. } = *submission;

@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use super::Shard;
 use super::bands::{Priorities, TooManyBands};
 use super::hold::Hold;
+use super::limits::QueueLimits;
 use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
 use super::view::SlabView;
@@ -28,6 +29,7 @@ pub struct Plan {
     slots: Option<u32>,
     /// Nothing changes if a request named this priority since the last look, or waits in it.
     unless_used: Option<i32>,
+    limits: QueueLimits,
 }
 
 /// Why a plan could not be put in place; nothing changed.
@@ -48,8 +50,9 @@ impl From<TooManyBands> for Refused {
 }
 
 impl Plan {
-    /// For validated settings of a pool in which `max_waiting` requests may wait. Allocates.
-    pub fn new(settings: &PoolSettings, max_waiting: u32) -> Box<Self> {
+    /// For validated settings of this pool. Allocates.
+    pub fn new(settings: &PoolSettings, pool: &PoolCore) -> Box<Self> {
+        let max_waiting = pool.max_waiting();
         let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
         priorities.sort_unstable_by(|a, b| b.cmp(a));
         Box::new(Self {
@@ -61,6 +64,7 @@ impl Plan {
             ),
             policy: BandPolicy::new(&settings.selection, &priorities),
             orders: NewOrders::new(settings, max_waiting),
+            limits: QueueLimits::new(settings, pool.table(), pool.most_bands(), max_waiting),
             settings: settings.clone(),
             priorities,
             made: Priorities::new(),
@@ -89,7 +93,12 @@ impl Plan {
     }
 
     /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
-    fn swap(&mut self, pool: &PoolCore, hold: &mut Hold<'_, '_>) -> Result<(), Refused> {
+    fn swap(
+        &mut self,
+        shard: &Shard,
+        pool: &PoolCore,
+        hold: &mut Hold<'_, '_>,
+    ) -> Result<(), Refused> {
         let st = &mut *hold.st;
         let PoolState { ranks, queues, orders, .. } = st;
         let idle = self.unless_used.and_then(|priority| pool.table().index_of(priority));
@@ -106,6 +115,10 @@ impl Plan {
             *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
             policy.set_bands(&standing);
         }
+        self.limits.on |= shard.reserve().is_some();
+        self.limits.place(&self.settings, pool.table(), pool.max_waiting());
+        st.recount(&mut self.limits, shard);
+        core::mem::swap(&mut self.limits, &mut st.limits);
         self.gates.inherit(&st.gates);
         self.policy.inherit(&st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
@@ -170,6 +183,6 @@ impl Shard {
     ///
     /// [`Refused`]; nothing changes.
     pub(crate) fn adopt(&self, pool: &PoolCore, plan: &mut Plan) -> Result<(), Refused> {
-        self.reconfigure_held(pool, |hold| plan.swap(pool, hold)).map_err(Refused::Pool)?
+        self.reconfigure_held(pool, |hold| plan.swap(self, pool, hold)).map_err(Refused::Pool)?
     }
 }

@@ -22,7 +22,9 @@ use crate::types::{MAX_BANDS, patience};
 use super::backends::Backends;
 use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
+use super::limits::QueueLimits;
 use super::orders::{BandOrders, NewOrders};
+use super::outcomes::Outcomes;
 use super::refusals::Refusals;
 use super::tracking::Tracking;
 
@@ -138,6 +140,10 @@ pub struct PoolState {
     pub tracking: Tracking,
     /// Whether backends exist, and the budget of waiters for when none does.
     pub backends: Backends,
+    /// How much may wait, and how much does.
+    pub limits: QueueLimits,
+    /// What became of those who did not run.
+    pub outcomes: Outcomes,
     /// The last refusals, and what observing would have done.
     pub refusals: Refusals,
     /// Nothing of the above asks for more than a call's own command: no chain, not shut, no turn cut
@@ -203,17 +209,20 @@ impl PoolCore {
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
         let most_bands = settings.most_bands();
         let gate = PoolGate::new(units);
-        let is_general = settings.is_tracked()
+        // Limits concern who waits: admits that need not are as fast as ever.
+        let is_slow = settings.is_tracked()
             || settings.no_backend_ttl.is_some()
             || settings.mode == PoolMode::Observe
             || gates.is_dynamic()
             || gates.counts_dispatches();
+        let is_general = is_slow || settings.is_limited();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
-            gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
+            gate.set_reserve(band, if is_slow { PoolGate::GATED } else { reserve });
         }
         let chunks = (settings.max_flows as usize).div_ceil(NODE_CHUNK);
         let table = BandTable::new(&bands);
+        let limits = QueueLimits::new(settings, &table, most_bands, max_waiting);
         let mut queues = BandQueues::new(most_bands, max_waiting, settings.max_flows);
         let mut orders = BandOrders::new();
         NewOrders::new(settings, max_waiting).swap(&mut orders, &table, &mut queues);
@@ -256,6 +265,8 @@ impl PoolCore {
                 look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 backends: Backends::new(settings),
+                limits,
+                outcomes: Outcomes::new(most_bands),
                 refusals: Refusals::new(),
                 awaited: false,
                 is_calm: !is_general,
@@ -277,6 +288,18 @@ impl PoolCore {
     pub(crate) fn expect_ceiling(&mut self) {
         // SAFETY: as above.
         unsafe { self.with_state(|st| st.is_calm = false) };
+    }
+
+    /// What waits in the pool counts for the whole engine too. Before the pool is shared.
+    pub(crate) fn expect_limits(&mut self) {
+        // SAFETY: as above.
+        unsafe {
+            self.with_state(|st| {
+                st.limits.on = true;
+                st.is_general = true;
+                st.is_calm = false;
+            });
+        }
     }
 
     /// Index in the shard.

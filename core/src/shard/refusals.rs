@@ -1,6 +1,7 @@
 //! The last refusals of a pool with their reasons, and what an observing pool would have done.
 
 use super::hold::{Answer, Hold, Submission};
+use super::limits::Wait;
 use crate::error::Reason;
 use crate::types::NONE;
 
@@ -86,6 +87,9 @@ impl Hold<'_, '_> {
     #[cold]
     pub(super) fn note_refusal(&mut self, band: u8, flow: u32, reason: Reason) {
         let (at_ns, observed) = (self.session.now.ns(), self.st.observes);
+        if !observed {
+            self.st.outcomes.rejected(band, reason);
+        }
         // The index of a stale handle may mean somebody else by now.
         let flow = if reason == Reason::FlowTableFull { NONE } else { flow };
         self.st.refusals.note(Refusal { at_ns, flow, band, reason, observed });
@@ -112,11 +116,23 @@ impl Hold<'_, '_> {
                 self.note_refusal(sub.band, sub.flow, reason);
             }
             None if self.runs_now(sub) => {}
+            None if self.would_be_full(sub) => {}
             None => self.st.stats.would_queue += 1,
         }
         self.take_beyond(sub.band, sub.flow, sub.cost);
         self.st.stats.direct += 1;
         self.granted_directly(sub)
+    }
+
+    /// Whether there would be no room to wait, counted and remembered.
+    fn would_be_full(&mut self, sub: &Submission) -> bool {
+        if !self.st.limits.on {
+            return false;
+        }
+        let Some(bound) = self.st.full(&Wait::of(sub)) else { return false };
+        self.st.stats.would_reject += 1;
+        self.note_refusal(sub.band, sub.flow, bound.refusal(true).reason);
+        true
     }
 
     /// The same whatever slots and caps say: for pools that only observe.

@@ -31,8 +31,8 @@ pub(super) enum Stop {
 impl PoolState {
     /// Whether something is on that the fast path and the quick turn do not know.
     pub(super) fn needs_general_turns(&self) -> bool {
-        self.tracking.on
-            || self.observes
+        let is_special = self.tracking.on || self.observes || self.limits.on;
+        is_special
             || !self.ranks.is_plain()
             || self.gates_need_more()
             || self.backends.need_general_turns()

@@ -3,6 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
+use super::limits::Limits;
 use super::policy::{BandSelection, Fairness, Holdback, Order};
 use super::saturation::SaturationSource;
 use super::template::{Templates, UnknownPriority};
@@ -32,6 +33,8 @@ pub struct Settings {
     pub admission_timeout: Option<Duration>,
     /// Most requests waiting in one shard (the slab's size), 1..=4,194,304.
     pub max_requests: u32,
+    /// Most that may wait in all pools together. With any of them each wait of the engine takes three atomics.
+    pub limits: Limits,
     /// The pools, by unique name.
     pub pools: Vec<PoolSettings>,
     /// Known tenants; the caps of others are absent.
@@ -65,6 +68,11 @@ pub struct PoolSettings {
     pub ring_capacity: u32,
     /// A flow without requests for so long may be forgotten once the table is more than half full; absent: never.
     pub flow_idle: Option<Duration>,
+    /// Most that may wait in all bands of the pool together; live. Its limits and those of its bands close the quick
+    /// turn of the pool.
+    pub limits: Limits,
+    /// Where there is no room to wait, the newest requests of lower bands make it, the lowest band first; live.
+    pub displaces: bool,
     /// Different priorities the pool may have in its life, those of `bands` included, at most 64; fewer than `bands`
     /// has counts as that many, 0 in a pool that makes bands as 16. Each costs 8 bytes a flow.
     pub max_bands: u32,
@@ -93,7 +101,7 @@ pub enum PoolMode {
 }
 
 /// One priority level of a pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BandSettings {
     /// Higher is more urgent.
     pub priority: i32,
@@ -106,6 +114,11 @@ pub struct BandSettings {
     /// Longest wait of its requests that name none; `Duration::MAX`: for ever; absent: the engine's
     /// [`admission_timeout`](Settings::admission_timeout). Live.
     pub ttl: Option<Duration>,
+    /// Most that may wait in the band; live.
+    pub limits: Limits,
+    /// How much of each limit of the band one tenant may take, 0 to 1, of the shard's requests where the band names
+    /// none; absent: no such limit. Live.
+    pub tenant_share: Option<f64>,
 }
 
 impl BandSettings {
@@ -117,6 +130,8 @@ impl BandSettings {
             fairness: Fairness::default(),
             order: Order::default(),
             ttl: None,
+            limits: Limits::NONE,
+            tenant_share: None,
         }
     }
 }
@@ -169,6 +184,7 @@ impl Default for Settings {
             ceiling: None,
             admission_timeout: Some(Duration::from_secs(60)),
             max_requests: 65_536,
+            limits: Limits::NONE,
             pools: alloc::vec![PoolSettings::new("default", PoolSettings::DEFAULT_SLOTS)],
             tenants: Vec::new(),
             keys: Vec::new(),
@@ -204,6 +220,8 @@ impl PoolSettings {
             max_flows: 1 << 18,
             ring_capacity: Self::DEFAULT_RING,
             flow_idle: Some(Self::FLOW_IDLE),
+            limits: Limits::NONE,
+            displaces: false,
             max_bands: 0,
             templates: Templates::NONE,
             mode: PoolMode::Enforce,
@@ -223,6 +241,12 @@ impl PoolSettings {
     /// Whether the pool keeps track of who runs.
     pub fn is_tracked(&self) -> bool {
         self.holders || self.max_hold.is_some() || self.holdback.looks_at_busy_bands()
+    }
+
+    /// Whether anything that waits in the pool is limited.
+    pub fn is_limited(&self) -> bool {
+        let of_band = |band: &BandSettings| band.limits.is_any() || band.tenant_share.is_some();
+        self.limits.is_any() || self.bands.iter().any(of_band)
     }
 
     /// [`max_hold`](Self::max_hold) in nanoseconds; `u64::MAX`: never.

@@ -8,6 +8,7 @@ use crate::types::settings::{
 
 use super::check::nearest;
 use super::fault::Faults;
+use super::limits;
 use super::plugins::Registry;
 use super::pools;
 use super::read::{Bound, View};
@@ -38,6 +39,7 @@ pub(crate) fn settings(root: &View<'_>, faults: &mut Faults) -> Settings {
         ceiling: engine.limit("ceiling").and_then(Bound::limit),
         admission_timeout: time::admission(root, defaults.admission_timeout, faults),
         max_requests: engine.u32("maxRequests").unwrap_or(defaults.max_requests),
+        limits: limits::of_engine(&engine, &root.object("flowControl"), faults),
         pools: pools::read(root, &registry, default_slots, faults),
         keys: keys(root, &tenants, faults),
         tenants,

@@ -5,7 +5,7 @@ use crate::types::settings::PoolSettings;
 
 use super::plugins::Role;
 use super::time;
-use super::{flows, templates};
+use super::{flows, limits, templates};
 
 mod ceilings;
 mod ops;
@@ -23,6 +23,8 @@ pub(crate) enum Form {
     Quantity,
     /// Also the word `unlimited`.
     Limit,
+    /// Both.
+    QuantityOrUnlimited,
 }
 
 /// An interval of numbers; an open end does not belong to it.
@@ -212,6 +214,9 @@ static ENGINE: &[Key] = &[
     )
     .unit("requests")
     .default("65536"),
+    limits::ENGINE_REQUESTS,
+    limits::ENGINE_BYTES,
+    limits::ENGINE_TOKENS,
     ops::ENGINE_MODE,
 ];
 
@@ -227,9 +232,17 @@ static BAND: &[Key] = &[
     .default("that of the next band above, 1.0 at the top")
     .live(),
     time::TTL,
-    Key::later("maxRequests"),
-    Key::later("maxBytes"),
-    Key::later("maxTokens"),
+    limits::REQUESTS,
+    limits::BYTES,
+    limits::TOKENS,
+    Key::new(
+        "tenantQueueShare",
+        Kind::Float(UNIT),
+        "How much of each limit of the band one tenant may take while it waits; of `engine.maxRequests` where it has none.",
+    )
+    .unit("share")
+    .default("no such limit")
+    .live(),
     flows::FAIRNESS_OF_BAND,
     flows::ORDER_OF_BAND,
 ];
@@ -260,6 +273,9 @@ static POOL: &[Key] = &[
     )
     .unit("flows")
     .default("262144"),
+    limits::REQUESTS,
+    limits::BYTES,
+    limits::TOKENS,
     flows::FLOW_IDLE,
     flows::FAIRNESS_OF_POOL,
     ops::MODE,
@@ -348,8 +364,8 @@ static FLOW_CONTROL: &[Key] = &[
     .default("none: every ceiling is 1.0")
     .live(),
     Key::new("priorityBands", Kind::List(PRIORITY_BAND), "Bands to provision."),
-    Key::later("maxBytes"),
-    Key::later("maxRequests"),
+    limits::SEED_BYTES,
+    limits::SEED_REQUESTS,
     time::SEEDS_DEFAULT,
     time::SEEDS_NO_ENDPOINT,
     templates::SEEDS_POSITIVE,
@@ -365,8 +381,8 @@ static FLOW_CONTROL: &[Key] = &[
 static PRIORITY_BAND: &[Key] = &[
     Key::new("priority", PRIORITY, "Higher is more urgent; unique in its list.").required().live(),
     Key::new("name", Kind::Text, "Name in reports; unique in its list.").live(),
-    Key::later("maxBytes"),
-    Key::later("maxRequests"),
+    limits::SEED_BAND_BYTES,
+    limits::SEED_BAND_REQUESTS,
     flows::FAIRNESS_REF,
     flows::ORDERING_REF,
 ];

@@ -11,6 +11,7 @@ mod fault;
 mod flows;
 mod holdback;
 mod keys;
+mod limits;
 mod node;
 mod ops;
 mod plugins;

@@ -11,6 +11,7 @@ use crate::types::settings::{BandSettings, PoolMode, PoolSettings};
 use super::fault::Faults;
 use super::flows::{self, Flows};
 use super::holdback::not_rising;
+use super::limits::{self, BandLimits};
 use super::node::At;
 use super::ops;
 use super::plugins::{Policy, Registry};
@@ -29,6 +30,7 @@ struct Band {
     ceiling: Option<f64>,
     ttl: Option<Duration>,
     flows: Flows,
+    limits: BandLimits,
     path: String,
     at: At,
     ceiling_at: At,
@@ -159,6 +161,7 @@ fn bands(
                 registry,
                 faults,
             ),
+            limits: BandLimits::read(&item, ours),
             path: item.path.clone(),
             at: item.at_of("priority").clone(),
             ceiling_at: if ours { item.at_of("ceiling") } else { item.at() }.clone(),
@@ -192,6 +195,7 @@ fn merge(bands: &mut Vec<Band>, more: Vec<Band>, faults: &mut Faults) {
             continue;
         };
         known.flows.merge(band.flows.clone(), faults);
+        known.limits.merge(band.limits.clone(), faults);
         match (&known.name, &band.name) {
             (Some(a), Some(b)) if a != b => {
                 let message = format!(
@@ -222,6 +226,7 @@ fn pool(
     pool.max_flows = view.u32("maxFlows").unwrap_or(pool.max_flows);
     pool.flow_idle = flows::idle(view, pool.flow_idle);
     pool.mode = shared.mode;
+    pool.limits = limits::of_pool(view);
     pool.selection = match registry.policy(view, "bandSelection", faults) {
         Some(Policy::Selection(selection)) => selection,
         _ => shared.selection.clone(),
@@ -254,7 +259,7 @@ fn pool(
     pool
 }
 
-/// Gives each band of the pool its fairness and order.
+/// Gives each band of the pool its fairness, order and limits.
 fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
     for it in &mut pool.bands {
         let band = bands.iter().find(|band| band.priority == it.priority);
@@ -262,6 +267,9 @@ fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
         (it.fairness, it.order) =
             flows.map_or((fairness, it.order), |flows| flows.settle(fairness));
         it.ttl = band.and_then(|band| band.ttl);
+        if let Some(band) = band {
+            (it.limits, it.tenant_share) = (band.limits.settle(), band.limits.share);
+        }
     }
 }
 

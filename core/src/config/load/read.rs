@@ -104,6 +104,14 @@ impl<'a> View<'a> {
         }
     }
 
+    pub(crate) fn bound(&self, name: &str) -> Option<Bound<u64>> {
+        match self.scalar(name)? {
+            Scalar::Unlimited => Some(Bound::Unlimited),
+            Scalar::Int(v) => u64::try_from(v).ok().map(Bound::At),
+            _ => None,
+        }
+    }
+
     pub(crate) fn f64(&self, name: &str) -> Option<f64> {
         let Scalar::Float(v) = self.scalar(name)? else { return None };
         Some(v)

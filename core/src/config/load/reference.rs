@@ -135,6 +135,9 @@ fn type_name(kind: &Kind) -> &'static str {
     match kind {
         Kind::Int { form: Form::Plain, .. } => "integer",
         Kind::Int { form: Form::Quantity, .. } => "integer or quantity (`5k`, `1Ki`)",
+        Kind::Int { form: Form::QuantityOrUnlimited, .. } => {
+            "integer, quantity (`5k`, `1Ki`) or `unlimited`"
+        }
         Kind::Int { form: Form::Limit, .. } => "integer or `unlimited`",
         Kind::Float(_) => "number",
         Kind::Duration { unlimited: false } => "duration (`250ms`, `30s`, `5m`, `1h`)",

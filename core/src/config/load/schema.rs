@@ -129,6 +129,10 @@ fn integer(min: i64, max: i64, form: Form) -> Value {
             let quantity = json!({ "type": "string", "pattern": "^[0-9]+(k|M|G|T|Ki|Mi|Gi|Ti)?$" });
             json!({ "anyOf": [integer, quantity] })
         }
+        Form::QuantityOrUnlimited => {
+            let pattern = "^([0-9]+(k|M|G|T|Ki|Mi|Gi|Ti)?|unlimited)$";
+            json!({ "anyOf": [integer, { "type": "string", "pattern": pattern }] })
+        }
         Form::Limit => json!({ "anyOf": [integer, { "const": "unlimited" }] }),
     }
 }

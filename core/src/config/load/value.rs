@@ -46,6 +46,9 @@ impl Kind {
         match self {
             Self::Int { form: Form::Plain, .. } => "an integer".into(),
             Self::Int { form: Form::Quantity, .. } => "an integer like 8, 5k or 1Ki".into(),
+            Self::Int { form: Form::QuantityOrUnlimited, .. } => {
+                "an integer like 8, 5k or 1Ki, or `unlimited`".into()
+            }
             Self::Int { form: Form::Limit, .. } => "an integer or `unlimited`".into(),
             Self::Float(_) => "a number".into(),
             Self::Duration { unlimited: false } => "a duration like 250ms, 30s, 5m or 1h".into(),
@@ -84,7 +87,8 @@ impl Kind {
         let wrong = || Err(format!("expected {}, got {}", self.expects(), describe(value)));
         match (self, value) {
             (
-                Self::Int { form: Form::Limit, .. } | Self::Duration { unlimited: true },
+                Self::Int { form: Form::Limit | Form::QuantityOrUnlimited, .. }
+                | Self::Duration { unlimited: true },
                 Value::Str(s),
             ) if s == "unlimited" => Ok(Scalar::Unlimited),
             (Self::Int { min, max, .. }, Value::Int(v)) => {
@@ -93,7 +97,10 @@ impl Kind {
                     None => Err(self.outside(&v.to_string())),
                 }
             }
-            (Self::Int { min, max, form: Form::Quantity }, Value::Str(s)) => match quantity(s) {
+            (
+                Self::Int { min, max, form: Form::Quantity | Form::QuantityOrUnlimited },
+                Value::Str(s),
+            ) => match quantity(s) {
                 Some(v) if (min..=max).contains(&&v) => Ok(Scalar::Int(v)),
                 Some(_) => Err(self.outside(s)),
                 None => wrong(),

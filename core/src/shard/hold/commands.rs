@@ -1,6 +1,7 @@
 //! One command each, applied to the plain state.
 
 use super::super::codes::{self, Code, Node};
+use super::super::limits::Wait;
 use super::super::pool::Marks;
 use super::super::view::SlabView;
 use super::{Answer, Hold};
@@ -42,6 +43,7 @@ impl Hold<'_, '_> {
         }
         // SAFETY: a New entry was published by its command, a Queued one waits here: LOCK owns both.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
+        self.st.outcomes.evicted(body.band, Reason::Cancelled);
         if own && body.queue != NONE {
             self.st.stats.evicted += 1;
             self.return_place(body.queue);
@@ -60,8 +62,12 @@ impl Hold<'_, '_> {
         }
         match state.phase() {
             Phase::Free => return Answer::Stale,
-            Phase::New | Phase::Evicted => {}
-            Phase::Queued => self.unlink(idx),
+            Phase::Evicted => {}
+            Phase::New => self.count_abandoned(idx),
+            Phase::Queued => {
+                self.unlink(idx);
+                self.count_abandoned(idx);
+            }
             Phase::Held | Phase::Running => {
                 self.end_tracked(idx, generation, None);
                 return Answer::Cancelled;
@@ -78,15 +84,25 @@ impl Hold<'_, '_> {
         Answer::Cancelled
     }
 
+    fn count_abandoned(&mut self, idx: u32) {
+        // SAFETY: its one holder abandons it, and its command or its band handed it to the holder of LOCK.
+        let band = unsafe { self.shard.slab.with_body(idx, |body| body.band) };
+        self.st.outcomes.evicted(band, Reason::Cancelled);
+    }
+
     /// Takes a waiting request out of its band and its timer out of the wheel.
     pub(super) fn unlink(&mut self, idx: u32) {
         let view = SlabView::new(self.shard);
         self.st.queues.remove(&view, idx);
         // SAFETY: the request waited in this pool, so its entry belongs to the holder of LOCK.
-        let timed = unsafe { self.shard.slab.with_body(idx, |body| body.deadline_ns != u64::MAX) };
+        let (wait, timed) = unsafe {
+            let of = |body: &mut Body| (Wait::at(body), body.deadline_ns != u64::MAX);
+            self.shard.slab.with_body(idx, of)
+        };
         if timed {
             self.st.wheel.cancel(&view, idx);
         }
+        self.unbook(|| wait);
     }
 
     /// Applies ring commands up to the budget, in ring order.
@@ -135,6 +151,14 @@ impl Hold<'_, '_> {
             if self.is_exempt(reason, body.flow, body.flow_generation) {
                 return self.grant_exempt(idx, body);
             }
+            self.note_refusal(body.band, body.flow, reason);
+            self.finish_entry(idx, &body, Some(reason));
+            return;
+        }
+        if self.st.limits.on
+            && let Some(bound) = self.book(&Wait::at(&body))
+        {
+            let reason = bound.refusal(true).reason;
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;
@@ -303,7 +327,10 @@ impl Hold<'_, '_> {
             }
             self.session.progress.expired += 1;
             self.st.queues.remove(&view, idx);
-            self.finish_entry(idx, &body, Some(self.st.backends.overdue()));
+            self.unbook(|| Wait::at(&body));
+            let reason = self.st.backends.overdue();
+            self.st.outcomes.evicted(body.band, reason);
+            self.finish_entry(idx, &body, Some(reason));
         }
     }
 }

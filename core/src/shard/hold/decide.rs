@@ -1,6 +1,7 @@
 //! The decision: who of those who wait gets the next slot, and what the word says afterwards.
 
 use super::super::completions::{QueueName, Record};
+use super::super::limits::Wait;
 use super::super::rules::{PARKING_BUDGET, Stop};
 use super::super::view::SlabView;
 use super::Hold;
@@ -82,8 +83,11 @@ impl Hold<'_, '_> {
             // No dispatch: its flow keeps its turn.
             self.unlink(idx);
             self.session.progress.expired += 1;
-            self.finish_entry(idx, &body, Some(self.st.backends.overdue()));
+            let reason = self.st.backends.overdue();
+            self.st.outcomes.evicted(body.band, reason);
+            self.finish_entry(idx, &body, Some(reason));
         } else {
+            self.unbook(|| Wait::at(&body));
             self.word = self.word.add_free(-1);
             self.st.gates.count_dispatch();
             let view = SlabView::new(self.shard);
@@ -167,6 +171,7 @@ impl Hold<'_, '_> {
                 return Some(Stop::Budget);
             }
             let Some((idx, body)) = self.pop_waiter() else { continue };
+            self.st.outcomes.evicted(body.band, Reason::ShuttingDown);
             self.finish_entry(idx, &body, Some(Reason::ShuttingDown));
         }
         None
@@ -182,6 +187,7 @@ impl Hold<'_, '_> {
         if body.deadline_ns != u64::MAX {
             self.st.wheel.cancel(&view, idx);
         }
+        self.unbook(|| Wait::at(&body));
         Some((idx, body))
     }
 

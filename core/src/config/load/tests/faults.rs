@@ -185,9 +185,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
         ("replicas: {}", "replicas", "replicas"),
         ("routing: {}", "routing", "routing"),
         ("metrics: {}", "metrics", "metrics"),
-        ("bands: [{priority: 1, maxRequests: 5}]", "bands[0].maxRequests", "maxRequests"),
-        ("bands: [{priority: 1, maxBytes: 1Gi}]", "bands[0].maxBytes", "maxBytes"),
-        ("bands: [{priority: 1, maxTokens: unlimited}]", "bands[0].maxTokens", "maxTokens"),
         ("pools: {p: {slotIdentity: true}}", "pools.p.slotIdentity", "slotIdentity"),
         ("pools: {p: {sessionAffinity: {}}}", "pools.p.sessionAffinity", "sessionAffinity"),
         ("tenants: {t: {tokensPerMinute: 1}}", "tenants.t.tokensPerMinute", "tokensPerMinute"),
@@ -197,11 +194,6 @@ fn what_the_design_knows_is_refused_as_not_available_never_as_unknown() {
             "bands: [{priority: 1, fairness: program-aware-fairness}]",
             "bands[0].fairness",
             "program-aware-fairness",
-        ),
-        (
-            "flowControl: {priorityBands: [{priority: 1, maxBytes: 0}]}",
-            "flowControl.priorityBands[0].maxBytes",
-            "maxBytes",
         ),
     ] {
         assert_eq!(faults(text), [not_yet(path, name)], "{text}");
