@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chunked;
+pub mod custom;
 pub mod extend;
 pub mod holdback;
 pub mod policy;

@@ -70,7 +70,7 @@ impl Plan {
             policy.set_bands(&standing);
         }
         self.gates.inherit(&st.gates);
-        self.policy.inherit(&st.policy);
+        self.policy.inherit(&mut st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
         core::mem::swap(&mut self.policy, &mut st.policy);
         st.observes = self.settings.mode == PoolMode::Observe;

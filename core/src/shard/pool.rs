@@ -17,6 +17,7 @@ use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
 use crate::types::MAX_BANDS;
+use crate::types::policy::BandSelection;
 use crate::types::settings::{PoolMode, PoolSettings};
 
 use super::bands::{BandRanks, BandTable};
@@ -64,6 +65,8 @@ pub struct PoolStats {
     pub would_queue: u64,
     /// An observing pool: would have been rejected.
     pub would_reject: u64,
+    /// Answers of the host's policies that were none: ceilings outside 0..=1, orders that are no permutation.
+    pub faulty_answers: u64,
 }
 
 impl PoolStats {
@@ -76,6 +79,7 @@ impl PoolStats {
         budget_spent: 0,
         would_queue: 0,
         would_reject: 0,
+        faulty_answers: 0,
     };
 }
 
@@ -197,6 +201,7 @@ impl PoolCore {
         let gate = PoolGate::new(units);
         let is_general = settings.is_tracked()
             || settings.mode == PoolMode::Observe
+            || matches!(settings.selection, BandSelection::Custom(_))
             || gates.is_dynamic()
             || gates.counts_dispatches();
         for band in 0..bands.len() {

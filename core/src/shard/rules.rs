@@ -12,6 +12,7 @@ use crate::admit::word::PoolWord;
 use crate::clock::Clock;
 use crate::error::Reason;
 use crate::queue::{Front, Room, Waiter};
+use crate::select::band::BandPolicy;
 use crate::sync::planted;
 use crate::types::extend::RequestView;
 use crate::types::{BandMask, NONE};
@@ -31,7 +32,11 @@ pub(super) enum Stop {
 impl PoolState {
     /// Whether something is on that the fast path and the quick turn do not know.
     pub(super) fn needs_general_turns(&self) -> bool {
-        self.tracking.on || self.observes || !self.ranks.is_plain() || self.gates_need_more()
+        self.tracking.on
+            || self.observes
+            || !self.ranks.is_plain()
+            || self.gates_need_more()
+            || matches!(self.policy, BandPolicy::Custom(_))
     }
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
@@ -161,7 +166,7 @@ impl PoolState {
         false
     }
 
-    /// The same where bands were added or removed: answers the rank too.
+    /// The same where bands were added or removed, or a host orders them: answers the rank too.
     pub(super) fn next_ranked(
         &mut self,
         view: SlabView<'_>,
@@ -170,7 +175,7 @@ impl PoolState {
     ) -> Result<(u32, u32, Waiter), Stop> {
         let mut candidates = eligible & self.ranks.ranked(self.queues.ready());
         loop {
-            let Some(rank) = self.policy.best(candidates) else {
+            let Some(rank) = self.policy.best_of_any(candidates) else {
                 return Err(Stop::NobodyMayRun);
             };
             let band = self.ranks.index(rank);

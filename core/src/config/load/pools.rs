@@ -56,7 +56,7 @@ pub(crate) fn read(
         only.saturation = shared.saturation.clone();
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
-        settle_flows(&mut only, &shared.bands, Fairness::default());
+        settle_flows(&mut only, &shared.bands, &Fairness::default());
         pools.push(only);
     }
     pools
@@ -230,17 +230,17 @@ fn pool(
     if let Some(key) = own.filter(|_| alternate_twice(&pool.holdback, &pool.selection)) {
         faults.add(&view.path_of(key), view.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
-    settle_flows(&mut pool, &bands, flows::of_pool(view, registry, faults));
+    settle_flows(&mut pool, &bands, &flows::of_pool(view, registry, faults));
     pool
 }
 
 /// Gives each band of the pool its fairness and order.
-fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
+fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: &Fairness) {
     for it in &mut pool.bands {
         let band = bands.iter().find(|band| band.priority == it.priority);
         let flows = band.map(|band| &band.flows);
-        (it.fairness, it.order) =
-            flows.map_or((fairness, it.order), |flows| flows.settle(fairness));
+        (it.fairness, it.order) = flows
+            .map_or_else(|| (fairness.clone(), it.order.clone()), |flows| flows.settle(fairness));
     }
 }
 

@@ -6,7 +6,11 @@ use super::{good, refused};
 
 fn policies(text: &str) -> Vec<(i32, Fairness, Order)> {
     let settings = good(text).settings;
-    settings.pools[0].bands.iter().map(|b| (b.priority, b.fairness, b.order)).collect()
+    settings.pools[0]
+        .bands
+        .iter()
+        .map(|b| (b.priority, b.fairness.clone(), b.order.clone()))
+        .collect()
 }
 
 #[test]
