@@ -17,6 +17,19 @@ use super::BandMask;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millionths(pub u32);
 
+impl Millionths {
+    /// Of a saturation: rounded down, saturating; NaN is 0.
+    #[allow(
+        clippy::float_arithmetic,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast saturates; what it gives is compared in integers only"
+    )]
+    pub fn of(saturation: f64) -> Self {
+        Self((saturation * 1e6) as u32)
+    }
+}
+
 /// One decision about the order of the bands.
 #[derive(Clone, Copy, Debug)]
 pub struct BandCycle<'a> {

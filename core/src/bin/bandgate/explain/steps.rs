@@ -244,6 +244,7 @@ impl Steps<'_> {
     fn mode(&mut self, place: &Place, mode: Mode, level: u32) {
         let says = match &self.question.pool.selection {
             BandSelection::Strict => "strict: the most urgent band first".to_owned(),
+            BandSelection::Custom(custom) => format!("the host's own: {custom:?}"),
             BandSelection::Wfq(wfq) => {
                 let level = if place.is_given {
                     format!("saturation {}", self.question.args.saturation)
