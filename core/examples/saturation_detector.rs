@@ -1,4 +1,9 @@
 //! A detector of your own: the share of backends that have anything waiting.
+#![allow(
+    clippy::float_arithmetic,
+    reason = "a saturation is a float; no order is decided by it here"
+)]
+
 use bandgate_core::Engine;
 use bandgate_core::types::extend::{BackendSample, Sampled, SaturationDetector};
 use bandgate_core::types::saturation::SaturationSource;

@@ -4,7 +4,8 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 
 use bandgate_core::types::extend::{
     BackendSample, BandCycle, BandSelection, FlowFairness, FlowHead, RequestOrder, RequestView,
@@ -292,6 +293,6 @@ fn a_detector_of_the_host_is_named_in_both_spellings() {
             panic!("{:?}", settings.pools[0].saturation)
         };
         assert_eq!((custom.kind(), custom.parameters()), ("constant", "{\"at\": 0.75}"));
-        assert!((custom.make().read(&[]).saturation - 0.75).abs() < 1e-9);
+        assert_eq!(custom.make().read(&[]), Sampled { saturation: 0.75, ..Sampled::default() });
     }
 }
