@@ -4,11 +4,14 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 
 use bandgate_core::types::extend::{
-    BandCycle, BandSelection, FlowFairness, FlowHead, RequestOrder, RequestView, UsageLimit,
+    BackendSample, BandCycle, BandSelection, FlowFairness, FlowHead, RequestOrder, RequestView,
+    Sampled, SaturationDetector, UsageLimit,
 };
+use bandgate_core::types::saturation::SaturationSource;
 use bandgate_core::{Engine, EngineBuilder, Pool, Reason, Request};
 use serde::Deserialize;
 
@@ -261,5 +264,35 @@ fn a_name_is_registered_once() {
     for name in ["favour", "slots", "edf", "cross-band-fairness-policy", ""] {
         let again = builder().register_usage_limit(name, Lower::clone);
         assert_eq!(again.unwrap_err().name, name);
+    }
+}
+
+/// Reads what it was told to.
+#[derive(Clone, Debug, Deserialize)]
+struct Constant {
+    at: f64,
+}
+
+impl SaturationDetector for Constant {
+    fn read(&self, _samples: &[BackendSample]) -> Sampled {
+        Sampled { saturation: self.at, ..Sampled::default() }
+    }
+}
+
+#[test]
+fn a_detector_of_the_host_is_named_in_both_spellings() {
+    let builder = builder().register_saturation_detector("constant", Constant::clone).unwrap();
+    let ours = document("saturation: {type: constant, parameters: {at: 0.75}}", "");
+    let seeds = document(
+        "saturation: mine",
+        "plugins: [{name: mine, type: constant, parameters: {at: 0.75}}]",
+    );
+    for text in [ours, seeds] {
+        let settings = builder.load(&text, [], "t.yaml").unwrap().settings;
+        let SaturationSource::Custom(custom) = &settings.pools[0].saturation else {
+            panic!("{:?}", settings.pools[0].saturation)
+        };
+        assert_eq!((custom.kind(), custom.parameters()), ("constant", "{\"at\": 0.75}"));
+        assert_eq!(custom.make().read(&[]), Sampled { saturation: 0.75, ..Sampled::default() });
     }
 }

@@ -63,6 +63,12 @@ impl EngineBuilder {
         extend::RequestOrder
     );
 
+    register!(
+        /// Adds a detector that reads a saturation from the backends the host reports, one instance a pool.
+        register_saturation_detector,
+        extend::SaturationDetector
+    );
+
     /// Reads a configuration as [`Config::load`] does.
     ///
     /// # Errors

@@ -26,6 +26,8 @@ pub type CustomUsageLimit = Custom<dyn extend::UsageLimit>;
 pub type CustomFairness = Custom<dyn extend::FlowFairness>;
 /// An order of requests.
 pub type CustomOrder = Custom<dyn extend::RequestOrder>;
+/// A detector.
+pub type CustomDetector = Custom<dyn extend::SaturationDetector>;
 
 impl<P: ?Sized> Custom<P> {
     /// A policy of this type. `parameters` must differ whenever `make` would make something else; `make` is called

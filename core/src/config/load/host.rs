@@ -9,6 +9,8 @@ use crate::types::custom::Custom;
 use crate::types::extend;
 use crate::types::policy::{BandSelection, Fairness, Holdback, Order};
 
+use crate::types::saturation::SaturationSource;
+
 use super::node::Node;
 use super::params::{Wrong, canonical, read};
 use super::plugins::{self, Policy, Role};
@@ -110,6 +112,14 @@ impl PolicyTypes {
         extend::RequestOrder,
         Ordering,
         |custom| Policy::Order(Order::Custom(custom))
+    );
+
+    register!(
+        /// Adds a detector that reads a saturation from the backends the host reports.
+        register_saturation_detector,
+        extend::SaturationDetector,
+        Saturation,
+        |custom| Policy::Saturation(SaturationSource::Custom(custom))
     );
 
     fn add(

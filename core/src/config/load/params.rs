@@ -3,7 +3,7 @@
 //! Every error knows the path and the place of the value it is about; a key that the type does not have is refused,
 //! whether the type asks for that or not.
 
-use core::fmt;
+use core::fmt::{self, Write};
 
 use serde::de::value::{MapAccessDeserializer, StrDeserializer, StringDeserializer};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
@@ -60,8 +60,7 @@ impl de::Error for Wrong {
 pub(crate) fn read<P: DeserializeOwned>(node: Option<&Node>, path: &str) -> Result<P, Wrong> {
     let empty = Node { value: Value::Map(Vec::new()), ..Node::default() };
     let node = match node {
-        None => &empty,
-        Some(Node { value: Value::Null, .. }) => &empty,
+        None | Some(Node { value: Value::Null, .. }) => &empty,
         Some(node) => node,
     };
     P::deserialize(Here { node, path }).map_err(|wrong| wrong.placed(path, &node.at))
@@ -72,23 +71,23 @@ pub(crate) fn canonical(node: Option<&Node>) -> String {
     let mut out = String::new();
     match node.map(|node| &node.value) {
         None | Some(Value::Null) => out.push_str("{}"),
-        Some(value) => write(value, &mut out),
+        Some(value) => put(value, &mut out),
     }
     out
 }
 
-fn write(value: &Value, out: &mut String) {
+fn put(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(v) => out.push_str(&v.to_string()),
         Value::Int(v) => out.push_str(&v.to_string()),
-        Value::Float(v) => out.push_str(&format!("{v:?}")),
-        Value::Str(v) => out.push_str(&format!("{v:?}")),
+        Value::Float(v) => _ = write!(out, "{v:?}"),
+        Value::Str(v) => _ = write!(out, "{v:?}"),
         Value::List(items) => {
             out.push('[');
             for (i, item) in items.iter().enumerate() {
                 out.push_str(if i == 0 { "" } else { ", " });
-                write(&item.value, out);
+                put(&item.value, out);
             }
             out.push(']');
         }
@@ -98,8 +97,8 @@ fn write(value: &Value, out: &mut String) {
             out.push('{');
             for (i, entry) in sorted.into_iter().enumerate() {
                 out.push_str(if i == 0 { "" } else { ", " });
-                out.push_str(&format!("{:?}: ", entry.key));
-                write(&entry.node.value, out);
+                _ = write!(out, "{:?}: ", entry.key);
+                put(&entry.node.value, out);
             }
             out.push('}');
         }

@@ -184,6 +184,9 @@ impl Steps<'_> {
             SaturationSource::Utilization(_) => {
                 format!("{given}, as utilization-detector reads the backends")
             }
+            SaturationSource::Custom(custom) => {
+                format!("{given}, as {} reads the backends", custom.kind())
+            }
         };
         self.note(Rule::Saturation, says);
         if place.is_given {

@@ -15,9 +15,9 @@ fn policies(text: &str) -> Vec<(i32, Fairness, Order)> {
 
 #[test]
 fn without_a_word_every_band_is_first_come_first_served_over_all_flows() {
-    let plain = (0, Fairness::GlobalStrict, Order::Fcfs);
-    assert_eq!(policies(""), [plain.clone()]);
-    assert_eq!(policies("pools: {p: {}}"), [plain]);
+    let plain = [(0, Fairness::GlobalStrict, Order::Fcfs)];
+    assert_eq!(policies(""), plain);
+    assert_eq!(policies("pools: {p: {}}"), plain);
 }
 
 #[test]
