@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::{answers, compare};
 
 /// Topics of `flow.json` answered here.
-const FLOW: [&str; 20] = [
+const FLOW: [&str; 21] = [
+    "outcome",
     "gate",
     "priority-first",
     "interleaved",
@@ -31,7 +32,7 @@ const FLOW: [&str; 20] = [
 ];
 
 /// Topics of `flow.json` whose policies do not exist yet.
-const FLOW_LATER: [&str; 4] = ["ttl", "capacity", "outcome", "reclamation"];
+const FLOW_LATER: [&str; 3] = ["ttl", "capacity", "reclamation"];
 
 /// Areas of `fairshare.json`, none of which exists yet.
 const FAIRSHARE_LATER: [&str; 15] = [
