@@ -5,6 +5,7 @@
 //! by ticket and completion queue ([`Pool::submit`]). Every handle may be used from any thread.
 
 mod admit;
+mod backends;
 mod bands;
 mod build;
 mod census;
@@ -23,6 +24,7 @@ use core::fmt;
 use core::time::Duration;
 
 pub use admit::Admit;
+pub use backends::{ReportError, ReportMark};
 pub use bands::BandError;
 pub use build::StartError;
 pub use census::{FlowName, Holder, Refused, Waiting};

@@ -61,7 +61,7 @@ pub mod types;
 pub use engine::{
     Admit, Admitted, Band, BandError, CancelAnswer, Completion, CompletionQueue, ConfigInfo,
     Engine, Flow, FlowName, Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused,
-    ReloadError, Request, StartError, Submitted, Ticket, Waiting,
+    ReloadError, ReportError, ReportMark, Request, StartError, Submitted, Ticket, Waiting,
 };
 pub use error::Reason;
 pub use shard::Progress;

@@ -24,6 +24,7 @@
 //!
 //! After the last unlock whoever was granted or evicted is woken.
 
+pub mod backends;
 pub mod bands;
 pub mod ceiling;
 pub mod census;

@@ -5,7 +5,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::types::extend::BackendSample;
 use crate::types::settings::{BandSettings, PoolSettings};
+
+/// The last report of a pool's backends, kept for a detector that a reload brings.
+#[derive(Debug)]
+pub struct Reported {
+    /// As the host gave them.
+    pub samples: Vec<BackendSample>,
+    /// When, in nanoseconds of the engine's clock.
+    pub at_ns: u64,
+}
 
 /// The current settings of one pool. Cold calls only: takes a mutex.
 #[derive(Debug)]
@@ -14,18 +24,26 @@ pub struct Live {
     /// Every priority the pool ever had, as it was made: what waits in a band keeps its place in the order, so the
     /// order is that of the priority for the pool's life.
     made: Mutex<Vec<BandSettings>>,
+    reported: Mutex<Option<Reported>>,
 }
 
 impl Live {
     /// What the pool was made from.
     pub fn new(settings: PoolSettings) -> Self {
-        Self { made: Mutex::new(settings.bands.clone()), now: Mutex::new(settings) }
+        let made = Mutex::new(settings.bands.clone());
+        Self { made, now: Mutex::new(settings), reported: Mutex::new(None) }
     }
 
     /// The settings, to read or to change; whoever changes them puts them in force before letting go.
     pub fn lock(&self) -> MutexGuard<'_, PoolSettings> {
         // They are replaced whole or not at all, so a panic in between leaves them as they were.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last report, to read or to replace; who replaces it holds the settings too.
+    pub fn reported(&self) -> MutexGuard<'_, Option<Reported>> {
+        // Replaced whole.
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn made(&self) -> MutexGuard<'_, Vec<BandSettings>> {

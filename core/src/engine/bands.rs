@@ -135,7 +135,8 @@ impl Pool {
 
     /// Puts validated settings in force at the next decision.
     pub(super) fn put_in_force(&self, settings: &PoolSettings) -> Result<(), BandError> {
-        let mut plan = Plan::new(settings, self.core().max_waiting());
+        let backends = self.watch_again(settings);
+        let mut plan = Plan::new(settings, self.core().max_waiting(), backends);
         let adopted = self.shard().adopt(self.core(), &mut plan);
         adopted.map_err(|refused| match refused {
             Refused::Pool(reason) => BandError::Pool(reason),

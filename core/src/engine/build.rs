@@ -96,6 +96,12 @@ impl Faults {
         let holdback = crate::admit::ceiling::faults(&pool.holdback);
         let place = |(field, fault)| format!("{}: {fault}", at(&format!("holdback.{field}")));
         self.0.extend(holdback.into_iter().map(place));
+        let place =
+            |name: &str, (field, fault)| format!("{}: {fault}", at(&format!("{name}.{field}")));
+        let source = crate::admit::detect::faults(&pool.saturation);
+        self.0.extend(source.into_iter().map(|fault| place("saturation", fault)));
+        let signal = pool.signal.iter().flat_map(crate::admit::detect::faults);
+        self.0.extend(signal.map(|fault| place("holdback.adaptive.signal", fault)));
         let is_wfq = matches!(pool.selection, BandSelection::Wfq(_));
         if pool.holdback == Holdback::SoftReflective && is_wfq {
             self.0.push(format!("{}: {}", at("holdback"), Holdback::REFLECTIVE_BESIDE_WFQ));

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use super::Shard;
+use super::backends::Backends;
 use super::bands::{Priorities, TooManyBands};
 use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
@@ -21,6 +22,7 @@ pub struct Plan {
     gates: BandGates,
     policy: BandPolicy,
     orders: NewOrders,
+    backends: Option<Box<Backends>>,
 }
 
 /// Why a plan could not be put in place; nothing changed.
@@ -39,21 +41,22 @@ impl From<TooManyBands> for Refused {
 }
 
 impl Plan {
-    /// For validated settings of a pool in which `max_waiting` requests may wait. Allocates.
-    pub fn new(settings: &PoolSettings, max_waiting: u32) -> Box<Self> {
+    /// For validated settings of a pool in which `max_waiting` requests may wait, with the readings of the last report
+    /// its backends had. Allocates.
+    pub fn new(
+        settings: &PoolSettings,
+        max_waiting: u32,
+        backends: Option<Box<Backends>>,
+    ) -> Box<Self> {
         let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
         priorities.sort_unstable_by(|a, b| b.cmp(a));
         Box::new(Self {
-            gates: BandGates::new(
-                &settings.holdback,
-                &settings.selection,
-                &priorities,
-                settings.slots,
-            ),
+            gates: gates(settings, &priorities, settings.slots),
             policy: BandPolicy::new(&settings.selection, &priorities),
             orders: NewOrders::new(settings, max_waiting),
             settings: settings.clone(),
             priorities,
+            backends,
         })
     }
 
@@ -65,19 +68,24 @@ impl Plan {
         self.orders.swap(orders, pool.table(), queues);
         if standing != self.priorities {
             // Closed bands with waiters keep their place, and with it a ceiling and a weight.
-            let Self { settings, gates, policy, .. } = self;
-            *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
-            policy.set_bands(&standing);
+            self.gates = gates(&self.settings, &standing, st.slots);
+            self.policy.set_bands(&standing);
         }
         self.gates.inherit(&st.gates);
         self.policy.inherit(&st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
         core::mem::swap(&mut self.policy, &mut st.policy);
+        st.adopt_backends(&mut self.backends);
         st.observes = self.settings.mode == PoolMode::Observe;
         st.tracking.on = self.settings.is_tracked();
         st.tracking.max_hold_ns = self.settings.max_hold_ns();
         Ok(())
     }
+}
+
+fn gates(settings: &PoolSettings, priorities: &[i32], slots: u32) -> BandGates {
+    let gates = BandGates::new(&settings.holdback, &settings.selection, priorities, slots);
+    if settings.reads_backends() { gates.expecting_counts() } else { gates }
 }
 
 /// Rows changed in one hold of LOCK.

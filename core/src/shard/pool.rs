@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use crossbeam_utils::CachePadded;
 
 use crate::admit::caps::Caps;
+use crate::admit::detect::Watch;
 use crate::admit::gates::BandGates;
 use crate::admit::word::{PoolGate, PoolWord};
 use crate::queue::BandQueues;
@@ -19,6 +20,7 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, plante
 use crate::types::MAX_BANDS;
 use crate::types::settings::{PoolMode, PoolSettings};
 
+use super::backends::Backends;
 use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
 use super::orders::{BandOrders, NewOrders};
@@ -128,7 +130,9 @@ pub struct PoolState {
     pub observes: bool,
     /// Reading of the detector the holdback names; absent: nothing read.
     pub detector: Option<f64>,
-    /// When ceilings may have moved by themselves and somebody waits for that; `u64::MAX`: never.
+    /// What the backends were reported to do; absent: nothing here reads them.
+    pub backends: Option<Box<Backends>>,
+    /// When gates may have moved by themselves and somebody waits for that; `u64::MAX`: never.
     pub look_again_ns: u64,
     /// Who runs, where that is kept.
     pub tracking: Tracking,
@@ -192,13 +196,18 @@ impl PoolCore {
     ) -> Self {
         let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
         bands.sort_unstable_by(|a, b| b.cmp(a));
-        let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
+        let mut gates =
+            BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
+        let backends = Watch::new(settings).map(Backends::new);
+        if backends.is_some() {
+            gates = gates.expecting_counts();
+        }
         let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
         let gate = PoolGate::new(units);
         let is_general = settings.is_tracked()
             || settings.mode == PoolMode::Observe
             || gates.is_dynamic()
-            || gates.counts_dispatches();
+            || backends.is_some();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
             gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
@@ -243,6 +252,7 @@ impl PoolCore {
                 is_general,
                 observes: settings.mode == PoolMode::Observe,
                 detector: None,
+                backends,
                 look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 refusals: Refusals::new(),

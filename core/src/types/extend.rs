@@ -9,6 +9,7 @@
 //! replaced by the neutral answer and counted.
 
 use core::fmt;
+use core::time::Duration;
 
 use super::BandMask;
 
@@ -161,4 +162,10 @@ pub struct Sampled {
 pub trait SaturationDetector: fmt::Debug + Send + Sync {
     /// The saturation of these backends. What is no number, or below 0, counts as 1.0, each field of it.
     fn read(&self, samples: &[BackendSample]) -> Sampled;
+
+    /// The age above which metrics are read as something else; `None`: age says nothing. A pool then reads a report
+    /// once for each time at which one of its samples passes that age, and follows the readings as time goes by.
+    fn stale_after(&self) -> Option<Duration> {
+        None
+    }
 }

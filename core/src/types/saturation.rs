@@ -18,6 +18,24 @@ pub enum SaturationSource {
     Utilization(UtilizationParams),
 }
 
+impl SaturationSource {
+    /// Whether it reads backends.
+    pub const fn is_detector(&self) -> bool {
+        matches!(self, Self::Concurrency(_) | Self::Utilization(_))
+    }
+
+    /// Whether it asks for the tokens of those who run.
+    pub const fn counts_tokens(&self) -> bool {
+        matches!(
+            self,
+            Self::Concurrency(ConcurrencyParams {
+                mode: ConcurrencyMode::Tokens | ConcurrencyMode::Hybrid,
+                ..
+            })
+        )
+    }
+}
+
 /// How the ratios of several backends become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Aggregate {

@@ -82,7 +82,7 @@ impl Hold<'_, '_> {
             self.finish_entry(idx, &body, Some(Reason::Deadline));
         } else {
             self.word = self.word.add_free(-1);
-            self.st.gates.count_dispatch();
+            self.st.count_dispatch(body.cost);
             let view = SlabView::new(self.shard);
             self.st.grant(view, eligible, place, waiter, body.cost, body.deadline_ns);
             self.session.progress.grants += 1;

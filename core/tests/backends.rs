@@ -1,0 +1,400 @@
+//! Detectors through the loader, `report_backends` and `submit`: what the host reports decides which request is
+//! granted, what is dispatched since is counted, and what grows old is stale without another report.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![allow(clippy::float_arithmetic, reason = "saturations are compared with what they should be")]
+#![cfg(not(loom))]
+
+use bandgate_core::clock::Clock;
+use bandgate_core::config::Config;
+use bandgate_core::types::extend::{BackendSample, Role};
+use bandgate_core::{CompletionQueue, Engine, Permit, Pool, Reason, ReportError, Request};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+const CONCURRENCY: &str = "concurrency-detector";
+const UTILIZATION: &str = "utilization-detector";
+
+/// A pool of 100 slots in an engine whose clock is turned by hand.
+#[derive(Debug)]
+struct Bed {
+    engine: Engine,
+    pool: Pool,
+    clock: Clock,
+    queue: CompletionQueue,
+}
+
+fn text(pool: &str) -> String {
+    format!(
+        "engine: {{driver: host}}\nbands: [{{priority: 20}}, {{priority: 10}}]\npools: {{p: {{slots: 100, {pool}}}}}"
+    )
+}
+
+fn detector(kind: &str, parameters: &str) -> String {
+    format!("saturation: {{type: {kind}, parameters: {{{parameters}}}}}")
+}
+
+impl Bed {
+    fn new(pool: &str) -> Self {
+        let config = Config::load(&text(pool), [], "t.yaml").unwrap();
+        let clock = Clock::manual();
+        let engine = Engine::start_with_clock(&config.settings, clock.clone()).unwrap();
+        let pool = engine.pool("p").unwrap();
+        let queue = engine.completion_queue(1024).unwrap();
+        Self { engine, pool, clock, queue }
+    }
+
+    fn reload(&self, pool: &str) {
+        let config = Config::load(&text(pool), [], "t.yaml").unwrap();
+        self.engine.reload(&config.settings).unwrap();
+    }
+
+    fn admit(&self, priority: i32) -> Result<Permit<'_>, Reason> {
+        self.admit_cost(priority, 1)
+    }
+
+    fn admit_cost(&self, priority: i32, cost: u32) -> Result<Permit<'_>, Reason> {
+        self.pool.try_admit(&Request::new(self.pool.band(priority).unwrap()).cost(cost))
+    }
+
+    /// Everybody the gate of band 20 lets through now.
+    fn burst(&self, cost: u32) -> Vec<Permit<'_>> {
+        core::iter::from_fn(|| self.admit_cost(20, cost).ok()).take(200).collect()
+    }
+
+    fn submit(&self, priority: i32, tag: u64) {
+        let request = Request::new(self.pool.band(priority).unwrap());
+        let submitted = self.pool.submit(&request, &self.queue, tag).unwrap();
+        assert!(matches!(submitted, bandgate_core::Submitted::Queued(_)), "{tag}");
+    }
+
+    /// Tags granted until now, their permits kept in `held`.
+    fn granted<'q>(&'q self, held: &mut Vec<Permit<'q>>) -> Vec<u64> {
+        let mut tags = Vec::new();
+        while let Some(completion) = self.queue.poll() {
+            tags.push(completion.tag);
+            held.extend(completion.outcome.ok());
+        }
+        tags
+    }
+
+    fn after_ms(&self, ms: u64) {
+        self.clock.set(self.clock.now_ns() + ms * MS);
+    }
+
+    fn saturation(&self) -> f64 {
+        self.pool.saturation().unwrap()
+    }
+}
+
+/// A backend with this many waiting inside.
+fn waiting(waiting: u32, age_ms: u64) -> BackendSample {
+    BackendSample { waiting, age_ns: Some(age_ms * MS), ..BackendSample::default() }
+}
+
+fn in_flight(requests: u32, tokens: u64) -> BackendSample {
+    BackendSample { requests, tokens, ..BackendSample::default() }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9
+}
+
+#[test]
+fn until_the_first_report_the_pool_counts_its_slots() {
+    let bed = Bed::new("saturation: utilization-detector, bands: [{priority: 20, ceiling: 0.03}]");
+    assert_eq!(bed.burst(1).len(), 3, "3 of 100 slots");
+    assert!(close(bed.saturation(), 0.0), "given back");
+    bed.pool.report_backends(&[waiting(0, 0)]).unwrap();
+    assert_eq!(bed.burst(1).len(), 1, "one of a queue of 5 is past 0.03");
+}
+
+#[test]
+fn u066_a_burst_between_two_samples_is_stopped_at_capacity() {
+    let bed = Bed::new("saturation: utilization-detector");
+    let four = [waiting(0, 0); 4];
+    bed.pool.report_backends(&four).unwrap();
+    let sent = bed.burst(1);
+    assert_eq!(sent.len(), 20, "four queues of five, and not one more");
+    assert!(close(bed.saturation(), 1.0));
+    // Who waits is granted by the next sample, up to what that one has room for.
+    (0..10).for_each(|tag| bed.submit(20, tag));
+    bed.pool
+        .report_backends(&[waiting(5, 0), waiting(5, 0), waiting(5, 0), waiting(2, 0)])
+        .unwrap();
+    let mut held = Vec::new();
+    assert_eq!(bed.granted(&mut held), [0, 1, 2]);
+    drop((sent, held));
+}
+
+#[test]
+fn u066_one_full_backend_of_four_is_not_averaged_away_under_max() {
+    let samples = [waiting(5, 0), waiting(0, 0), waiting(0, 0), waiting(0, 0)];
+    for (aggregate, sent) in [("mean", 15), ("max", 0)] {
+        let bed = Bed::new(&detector(UTILIZATION, &format!("aggregate: {aggregate}")));
+        bed.pool.report_backends(&samples).unwrap();
+        assert_eq!(bed.burst(1).len(), sent, "{aggregate}");
+    }
+}
+
+#[test]
+fn what_is_dispatched_while_the_backends_answer_counts_on_top() {
+    let bed = Bed::new(&detector(CONCURRENCY, "maxConcurrency: 10"));
+    bed.pool.report_backends(&[in_flight(0, 0)]).unwrap();
+    let begun = bed.pool.begin_report().unwrap();
+    let held: Vec<_> = (0..4).map(|_| bed.admit(20).unwrap()).collect();
+    bed.pool.report_backends_since(begun, &[in_flight(3, 0)]).unwrap();
+    assert!(close(bed.saturation(), 0.7));
+    assert_eq!(bed.burst(1).len(), 3);
+    bed.pool.report_backends(&[in_flight(4, 0)]).unwrap();
+    assert!(close(bed.saturation(), 0.4), "they are in it");
+    drop(held);
+}
+
+#[test]
+fn tokens_and_hybrid_count_what_each_request_costs_and_give_it_back_with_its_end() {
+    for (mode, costs) in [("tokens", [10, 30, 55]), ("hybrid", [1, 30, 60])] {
+        let parameters = format!("concurrencyMode: {mode}, maxTokenConcurrency: 100");
+        let requests = if mode == "hybrid" { ", maxConcurrency: 20" } else { "" };
+        let bed = Bed::new(&detector(CONCURRENCY, &format!("{parameters}{requests}")));
+        bed.pool.report_backends(&[in_flight(0, 0)]).unwrap();
+        // Hybrid: a request of one token fills a twentieth of the requests.
+        let mut held: Vec<_> = costs.map(|cost| bed.admit_cost(20, cost).unwrap()).into();
+        assert!(close(bed.saturation(), 0.95), "{mode}: {}", bed.saturation());
+        held.push(bed.admit_cost(20, 50).unwrap());
+        assert_eq!(bed.admit(20).err(), Some(Reason::WouldQueue), "{mode}: full");
+        bed.submit(20, 7);
+        // Settled or not: what ended is not there any more, with all it was taken for.
+        let mut last = held.pop().unwrap();
+        last.settle(3);
+        drop(last);
+        // Of hybrid requests the larger of two terms is bounded by both: it takes one end more.
+        drop(held.remove(1));
+        assert_eq!(bed.granted(&mut held), [7], "{mode}");
+        held.clear();
+        assert!(close(bed.saturation(), 0.0), "{mode}: nothing runs of what was sent since");
+    }
+}
+
+#[test]
+fn prefill_and_decode_are_read_apart_and_the_fuller_one_gates() {
+    let bed = Bed::new(&detector(CONCURRENCY, "maxConcurrency: 10"));
+    let of = |role, requests| BackendSample { role, ..in_flight(requests, 0) };
+    let read = bed.pool.report_backends(&[of(Role::Prefill, 9), of(Role::Decode, 1)]).unwrap();
+    let stage =
+        |sampled: Option<bandgate_core::types::extend::Sampled>| sampled.unwrap().saturation;
+    assert!(close(stage(read.prefill), 0.9) && close(stage(read.decode), 0.1));
+    assert_eq!(bed.burst(1).len(), 1, "the mean over all would have let ten through");
+}
+
+#[test]
+fn without_another_report_every_sample_becomes_stale_at_its_own_time() {
+    let read = |policy: &str, at_ms: &[u64]| {
+        let bed = Bed::new(&detector(UTILIZATION, &format!("stalenessPolicy: {policy}")));
+        bed.pool.report_backends(&[waiting(1, 0), waiting(3, 100)]).unwrap();
+        let mut seen = Vec::new();
+        let mut now = 0;
+        for at in at_ms {
+            bed.after_ms(at - now);
+            now = *at;
+            seen.push((bed.saturation() * 10.0).round());
+        }
+        // Strictly older than 200 ms: one nanosecond.
+        bed.clock.set(bed.clock.now_ns() + 1);
+        seen.push((bed.saturation() * 10.0).round());
+        (seen, bed.burst(1).len())
+    };
+    let times = [0, 100, 101, 200];
+    assert_eq!(read("saturated", &times), (vec![4.0, 4.0, 6.0, 6.0, 10.0], 0));
+    assert_eq!(read("ignore", &times), (vec![4.0, 4.0, 2.0, 2.0, 0.0], 10));
+    assert_eq!(read("probe", &times), (vec![4.0, 4.0, 2.0, 2.0, 10.0], 1));
+}
+
+#[test]
+fn u067_a_reporter_that_froze_at_full_is_probed_after_its_time_and_recovers() {
+    let bed = Bed::new(&detector(UTILIZATION, "stalenessPolicy: probe"));
+    let frozen = BackendSample { kv: 0.99, age_ns: Some(0), ..BackendSample::default() };
+    bed.pool.report_backends(&[frozen]).unwrap();
+    (1..=3).for_each(|tag| bed.submit(20, tag));
+    let mut held = Vec::new();
+    bed.after_ms(200);
+    bed.engine.poll();
+    assert!(bed.granted(&mut held).is_empty(), "full, and known to be");
+    // Nobody calls but the timer.
+    assert_eq!(bed.engine.poll().next_deadline_ns, Some(200 * MS + 1));
+    bed.clock.set(200 * MS + 1);
+    bed.engine.poll();
+    assert_eq!(bed.granted(&mut held), [1], "one request asks");
+    held.clear();
+    assert_eq!(bed.granted(&mut held), [2], "and after it the next one");
+    bed.pool.report_backends(&[waiting(0, 0)]).unwrap();
+    assert_eq!(bed.granted(&mut held), [3], "known again");
+    assert_eq!(bed.burst(1).len(), 4, "the last one was sent after that report");
+}
+
+#[test]
+fn u068_the_last_of_two_reports_stands_whole_and_a_gauge_stands_before_it() {
+    let bed = Bed::new(&detector(CONCURRENCY, "maxConcurrency: 10, aggregate: max"));
+    let (full, idle) = (in_flight(10, 0), in_flight(0, 0));
+    for both in [[full, idle], [idle, full]] {
+        bed.pool.report_backends(&both).unwrap();
+        assert!(close(bed.saturation(), 1.0), "in any order of its backends");
+    }
+    bed.pool.report_backends(&[idle]).unwrap();
+    assert!(close(bed.saturation(), 0.0), "nothing of the report before is left");
+    assert!(bed.pool.set_saturation(Some(0.8)));
+    bed.pool.report_backends(&[full]).unwrap();
+    assert!(close(bed.saturation(), 0.8));
+    assert_eq!(bed.burst(1).len(), 100, "a gauge counts no dispatches: the slots end it");
+    assert!(bed.pool.set_saturation(None));
+    assert!(close(bed.saturation(), 1.0));
+}
+
+#[test]
+fn u071_no_statistics_are_no_value_and_never_open_the_pool() {
+    let bed = Bed::new("saturation: utilization-detector");
+    let none = BackendSample::default();
+    let nan = BackendSample { kv: f64::NAN, age_ns: Some(0), ..none };
+    for samples in [&[][..], &[none], &[nan], &[nan, none]] {
+        bed.pool.report_backends(samples).unwrap();
+        assert!(close(bed.saturation(), 1.0), "{samples:?}");
+        assert!(bed.admit(20).is_err());
+    }
+    let most = BackendSample { waiting: u32::MAX, kv: 9.0, age_ns: Some(0), ..none };
+    bed.pool.report_backends(&[most]).unwrap();
+    assert!(bed.saturation().is_finite() && bed.admit(20).is_err());
+}
+
+#[test]
+fn the_document_decides_by_which_detector_a_request_is_granted() {
+    // One backend: few requests, many tokens, half a queue.
+    let sample = BackendSample { waiting: 3, age_ns: Some(0), ..in_flight(2, 900) };
+    let granted = |saturation: &str| {
+        let bands = "bands: [{priority: 20, ceiling: 1.0}, {priority: 10, ceiling: 0.7}, {priority: 0, ceiling: 0.4}]";
+        let bed = Bed::new(&format!("{saturation}, {bands}"));
+        bed.pool.report_backends(&[sample]).ok();
+        [20, 10, 0].map(|priority| bed.admit(priority).is_ok())
+    };
+    assert_eq!(granted("saturation: slots"), [true, true, true]);
+    assert_eq!(granted("saturation: utilization-detector"), [true, true, false]);
+    assert_eq!(granted(&detector(CONCURRENCY, "maxConcurrency: 10")), [true, true, true]);
+    let tokens = "concurrencyMode: tokens, maxTokenConcurrency: 1000";
+    assert_eq!(granted(&detector(CONCURRENCY, tokens)), [true, false, false]);
+    let hybrid = "concurrencyMode: hybrid, maxTokenConcurrency: 1000, maxConcurrency: 2";
+    assert_eq!(granted(&detector(CONCURRENCY, hybrid)), [false, false, false]);
+}
+
+#[test]
+fn weights_rule_from_the_saturation_that_was_reported() {
+    let order = |requests: u32| {
+        let wfq = "bandSelection: {type: cross-band-fairness-policy, parameters: {activationThreshold: 0.5, schedule: priority-first, distribution: explicit, ratios: {20: 0.5, 10: 0.5}}}";
+        let bed = Bed::new(&format!("{}, {wfq}", detector(CONCURRENCY, "maxConcurrency: 100")));
+        // Full first, so that all of them wait.
+        bed.pool.report_backends(&[in_flight(100, 0)]).unwrap();
+        (0..4).for_each(|i| {
+            bed.submit(10, 10 + i);
+            bed.submit(20, 20 + i);
+        });
+        bed.pool.report_backends(&[in_flight(requests, 0)]).unwrap();
+        let mut held = Vec::new();
+        bed.granted(&mut held).into_iter().map(|tag| tag / 10 * 10).collect::<Vec<_>>()
+    };
+    assert_eq!(order(10), [20, 20, 20, 20, 10, 10, 10, 10], "strict below it");
+    let weighted = order(60);
+    assert_eq!(weighted.len(), 8);
+    assert_eq!(weighted[..4], [20, 10, 20, 10], "weighted from it on");
+}
+
+#[test]
+fn a_reload_reads_the_last_report_by_the_new_detector() {
+    let bed = Bed::new(&detector(CONCURRENCY, "maxConcurrency: 10"));
+    let sample = BackendSample { waiting: 2, age_ns: Some(0), ..in_flight(5, 0) };
+    bed.pool.report_backends(&[sample]).unwrap();
+    let held: Vec<_> = (0..2).map(|_| bed.admit(20).unwrap()).collect();
+    assert!(close(bed.saturation(), 0.7));
+    bed.reload(&detector(CONCURRENCY, "maxConcurrency: 20"));
+    assert!(close(bed.saturation(), 0.35), "sample and own dispatches, both by the new limit");
+    bed.reload(&format!(
+        "{}, bands: [{{priority: 20, ceiling: 0.3}}]",
+        detector(CONCURRENCY, "maxConcurrency: 20")
+    ));
+    assert!(bed.admit(20).is_err(), "the same detector goes on under other ceilings");
+    bed.after_ms(150);
+    bed.reload("saturation: utilization-detector");
+    assert!(close(bed.saturation(), 0.8), "two waited, and two were sent since");
+    bed.after_ms(51);
+    assert!(close(bed.saturation(), 1.4), "its age is that of the report, not of the reload");
+    bed.reload("saturation: slots");
+    assert!(close(bed.saturation(), 0.02));
+    assert_eq!(bed.pool.report_backends(&[sample]).err(), Some(ReportError::NoDetector));
+    bed.reload("saturation: utilization-detector");
+    assert!(close(bed.saturation(), 0.02), "nothing was reported since: slots");
+    drop(held);
+}
+
+#[test]
+fn a_start_and_a_reload_refuse_a_detector_that_cannot_compute() {
+    let config = Config::load(&text("saturation: concurrency-detector"), [], "t.yaml").unwrap();
+    let mut settings = config.settings;
+    if let bandgate_core::types::saturation::SaturationSource::Concurrency(params) =
+        &mut settings.pools[0].saturation
+    {
+        params.max_requests = 0;
+    }
+    let expected = "pools.p.saturation.maxConcurrency: 0: must be 1 to 1000000";
+    let error = Engine::start_with_clock(&settings, Clock::manual()).unwrap_err();
+    assert_eq!(error.faults(), [expected]);
+    let bed = Bed::new("saturation: concurrency-detector");
+    assert_eq!(bed.engine.reload(&settings).unwrap_err().faults(), [expected]);
+}
+
+#[test]
+fn a_pool_under_the_engines_ceiling_draws_no_unit_for_who_is_gated_by_a_report() {
+    let text = "engine: {driver: host, ceiling: 2}\nbands: [{priority: 20}]\npools: {p: {slots: 2, saturation: concurrency-detector}, q: {slots: 2}}";
+    let config = Config::load(text, [], "t.yaml").unwrap();
+    let engine = Engine::start_with_clock(&config.settings, Clock::manual()).unwrap();
+    let (p, q) = (engine.pool("p").unwrap(), engine.pool("q").unwrap());
+    let admit =
+        |pool: &Pool| pool.try_admit(&Request::new(pool.band(20).unwrap())).map(Permit::into_owned);
+    p.report_backends(&[in_flight(99, 0)]).unwrap();
+    let one = admit(&p).unwrap();
+    assert!(admit(&p).is_err(), "the backend has room for one");
+    let two = admit(&q).unwrap();
+    drop(one);
+    let three = admit(&p).unwrap();
+    drop((two, three));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever is submitted between two reports, with whatever ends meanwhile: what was sent to the backends and is
+    /// still there never exceeds what the report left, whoever places it.
+    #[test]
+    fn u066_no_burst_overshoots_what_the_report_left(
+        requests in prop::collection::vec(0..30_u32, 1..5),
+        steps in prop::collection::vec((any::<bool>(), any::<u16>()), 1..120),
+    ) {
+        let bed = Bed::new(&detector(CONCURRENCY, "maxConcurrency: 20"));
+        let samples: Vec<_> = requests.iter().map(|n| in_flight(*n, 0)).collect();
+        bed.pool.report_backends(&samples).unwrap();
+        let capacity = 20 * u32::try_from(requests.len()).unwrap();
+        let reported: u32 = requests.iter().sum();
+        let (mut held, mut tag) = (Vec::new(), 0);
+        for (ends, which) in steps {
+            if ends && !held.is_empty() {
+                drop(held.swap_remove(usize::from(which) % held.len()));
+            } else {
+                let request = Request::new(bed.pool.band(20).unwrap());
+                tag += 1;
+                if let bandgate_core::Submitted::Granted(permit) =
+                    bed.pool.submit(&request, &bed.queue, tag).unwrap()
+                {
+                    held.push(permit);
+                }
+            }
+            bed.granted(&mut held);
+            let running = u32::try_from(held.len()).unwrap();
+            prop_assert!(reported + running <= capacity.max(reported), "{reported} + {running} of {capacity}");
+        }
+    }
+}
