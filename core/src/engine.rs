@@ -9,6 +9,8 @@ mod backends;
 mod bands;
 mod build;
 mod census;
+#[cfg(feature = "config")]
+mod document;
 mod driver;
 mod flows;
 mod permit;
@@ -16,6 +18,7 @@ mod pool;
 mod queue;
 mod reload;
 mod request;
+mod templates;
 
 use alloc::boxed::Box;
 use alloc::string::String;

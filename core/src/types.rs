@@ -9,6 +9,7 @@ pub mod policy;
 pub mod rank;
 pub mod saturation;
 pub mod settings;
+pub mod template;
 
 /// Bands a pool may have; one bit each in a `u64` mask.
 pub const MAX_BANDS: usize = 64;

@@ -332,6 +332,47 @@ fn a_reload_reads_the_last_report_by_the_new_detector() {
 }
 
 #[test]
+fn an_adaptive_holdback_follows_the_detector_its_signal_names() {
+    let plugins = "plugins: [{type: utilization-detector, name: queues, parameters: {queueDepthThreshold: 10}}]\n";
+    let holdback = "holdback: {type: priority-holdback-policy, parameters: {minCeiling: 0.1, adaptive: {signal: queues, target: 0.3, full: 0.8, recoveryRate: 1}}}";
+    let config = Config::load(&format!("{plugins}{}", text(holdback)), [], "t.yaml").unwrap();
+    let clock = Clock::manual();
+    let engine = Engine::start_with_clock(&config.settings, clock.clone()).unwrap();
+    let pool = engine.pool("p").unwrap();
+    let admit = |priority| pool.try_admit(&Request::new(pool.band(priority).unwrap()));
+    let held: Vec<_> = (0..20).map(|_| admit(0).unwrap()).collect();
+    // Its own saturation stays running over slots; the signal presses band 0 down to a tenth of them.
+    pool.report_backends(&[waiting(9, 0)]).unwrap();
+    assert!(close(pool.saturation().unwrap(), 0.2));
+    assert!(admit(0).is_err() && admit(20).is_ok());
+    pool.report_backends(&[waiting(0, 0)]).unwrap();
+    assert!(admit(0).is_err(), "given back slowly");
+    clock.set(clock.now_ns() + 200 * MS);
+    assert!(admit(0).is_ok(), "a fifth of the pressure in a fifth of a second");
+    clock.set(clock.now_ns() + MS);
+    assert!(admit(0).is_err(), "stale counts as full, so the pressure is full again");
+    drop(held);
+    let mut settings = config.settings;
+    settings.pools[0].signal = None;
+    let error = engine.reload(&settings).unwrap_err();
+    let expected = "pools.p.holdback.adaptive.signal: queues: the pool's settings do not say what it reads: set `signal` to a detector";
+    assert_eq!(error.faults(), [expected]);
+}
+
+#[test]
+fn submit_keeps_the_tokens_of_what_it_grants_at_once() {
+    let bed = Bed::new(&detector(CONCURRENCY, "concurrencyMode: tokens, maxTokenConcurrency: 100"));
+    bed.pool.report_backends(&[in_flight(0, 0)]).unwrap();
+    let request = Request::new(bed.pool.band(20).unwrap()).cost(60);
+    for round in 0..5 {
+        let granted = bed.pool.submit(&request, &bed.queue, round).unwrap();
+        assert!(close(bed.saturation(), 0.6), "round {round}: {}", bed.saturation());
+        drop(granted);
+    }
+    assert!(close(bed.saturation(), 0.0));
+}
+
+#[test]
 fn a_start_and_a_reload_refuse_a_detector_that_cannot_compute() {
     let config = Config::load(&text("saturation: concurrency-detector"), [], "t.yaml").unwrap();
     let mut settings = config.settings;

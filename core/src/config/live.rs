@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::types::extend::BackendSample;
 use crate::types::settings::{BandSettings, PoolSettings};
+use crate::types::template::UnknownPriority;
 
 /// The last report of a pool's backends, kept for a detector that a reload brings.
 #[derive(Debug)]
@@ -25,13 +26,76 @@ pub struct Live {
     /// order is that of the priority for the pool's life.
     made: Mutex<Vec<BandSettings>>,
     reported: Mutex<Option<Reported>>,
+    /// The bands that exist because a template made them. Taken after `now`.
+    templated: Mutex<Vec<FromTemplate>>,
+    /// When they were last looked through, in nanoseconds of the engine's clock.
+    swept_ns: Mutex<u64>,
+}
+
+/// A band made of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FromTemplate {
+    /// Its priority.
+    pub priority: i32,
+    /// When it was made or last found in use, in nanoseconds of the engine's clock.
+    pub since_ns: u64,
 }
 
 impl Live {
     /// What the pool was made from.
     pub fn new(settings: PoolSettings) -> Self {
-        let made = Mutex::new(settings.bands.clone());
-        Self { made, now: Mutex::new(settings), reported: Mutex::new(None) }
+        Self {
+            made: Mutex::new(settings.bands.clone()),
+            now: Mutex::new(settings),
+            templated: Mutex::default(),
+            swept_ns: Mutex::default(),
+            reported: Mutex::default(),
+        }
+    }
+
+    /// The bands made of templates; to be looked at or changed by who has the settings.
+    pub fn templated(&self) -> MutexGuard<'_, Vec<FromTemplate>> {
+        self.templated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These settings are in force: what they do not list is no band any more.
+    pub fn forget_unlisted(&self, settings: &PoolSettings) {
+        let listed = |priority| settings.bands.iter().any(|band| band.priority == priority);
+        self.templated().retain(|it| listed(it.priority));
+    }
+
+    /// Adds the bands made of templates to settings that were loaded anew, unless they list them or make none.
+    pub fn keep_templated(&self, settings: &mut PoolSettings) {
+        let mut templated = self.templated();
+        let listed = |priority| settings.bands.iter().any(|band| band.priority == priority);
+        templated.retain(|it| !listed(it.priority));
+        if settings.templates.unknown == UnknownPriority::Template {
+            for it in &*templated {
+                let band = self.from_template(settings, it.priority);
+                settings.bands.push(band);
+            }
+        }
+    }
+
+    /// Whether so much time has passed since the last time this said yes.
+    pub fn wants_sweep(&self, now_ns: u64, pause_ns: u64) -> bool {
+        let mut swept_ns = self.swept_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = now_ns.saturating_sub(*swept_ns) >= pause_ns;
+        if is_due {
+            *swept_ns = now_ns;
+        }
+        is_due
+    }
+
+    /// A band of this priority, made like the template of these settings; with the orders of the band of that
+    /// priority there was before, if there was one.
+    pub fn from_template(&self, settings: &PoolSettings, priority: i32) -> BandSettings {
+        let made = self.made();
+        let before = made.iter().find(|known| known.priority == priority);
+        let template = settings.templates.of(priority);
+        let (fairness, order) =
+            before.map_or((template.fairness, template.order), |band| (band.fairness, band.order));
+        BandSettings { fairness, order, ..BandSettings::new(priority) }
     }
 
     /// The settings, to read or to change; whoever changes them puts them in force before letting go.

@@ -70,7 +70,7 @@ impl<'p> Admit<'p> {
                 slab.set_state(ticket.idx, State::new(ticket.generation, Phase::Running));
                 let Ticket { idx, generation, .. } = ticket;
                 let cost = self.request.cost;
-                self.granted(self.pool.held(idx, generation, cost, Admitted::Queued))
+                self.granted(self.pool.tracked(idx, generation, cost, Admitted::Queued))
             }
             Phase::Evicted => {
                 self.pool.forget_waker(ticket);

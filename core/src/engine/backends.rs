@@ -123,12 +123,8 @@ impl Pool {
 
     /// The last report as other settings read it. The caller holds the settings in force.
     pub(super) fn watch_again(&self, settings: &PoolSettings) -> Option<Box<Backends>> {
-        let mut reported = self.meta().live.reported();
-        let Some(watch) = Watch::new(settings) else {
-            // What is in flight would be out of date when a detector comes back.
-            *reported = None;
-            return None;
-        };
+        let watch = Watch::new(settings)?;
+        let reported = self.meta().live.reported();
         Some(match &*reported {
             Some(Reported { samples, at_ns }) => {
                 let steps = watch.read(samples, *at_ns).0;

@@ -1,6 +1,7 @@
 //! Bands made and removed while the pool runs. Cold: every call takes a mutex and waits for the pool's lock bit.
 #![forbid(unsafe_code)]
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -26,6 +27,8 @@ pub enum BandError {
     Needed(i32),
     /// The settings that would result are not valid: one line per fault.
     Invalid(Vec<String>),
+    /// It was to be removed for being idle, and is not.
+    InUse,
     /// The pool is poisoned, or the process a child of the one that made it.
     Pool(Reason),
 }
@@ -39,6 +42,7 @@ impl fmt::Display for BandError {
                 write!(f, "the pool has room for {most} priorities in its life: raise maxBands")
             }
             Self::Needed(priority) => write!(f, "band {priority}: cannot be removed"),
+            Self::InUse => f.write_str("in use"),
             Self::Invalid(faults) => f.write_str(&faults.join("; ")),
             Self::Pool(reason) => f.write_str(reason.as_str()),
         }
@@ -129,20 +133,45 @@ impl Pool {
             return Err(BandError::Invalid(fixed));
         }
         self.put_in_force(&wanted)?;
+        self.meta().live.forget_unlisted(&wanted);
         *live = wanted;
         Ok(())
     }
 
     /// Puts validated settings in force at the next decision.
     pub(super) fn put_in_force(&self, settings: &PoolSettings) -> Result<(), BandError> {
-        let backends = self.watch_again(settings);
-        let mut plan = Plan::new(settings, self.core().max_waiting(), backends);
+        self.adopt(settings, self.plan(settings))
+    }
+
+    /// The same, unless the band they lack is in use.
+    pub(super) fn put_in_force_unless_used(
+        &self,
+        settings: &PoolSettings,
+        lacks: i32,
+    ) -> Result<(), BandError> {
+        let plan = self.plan(settings);
+        self.adopt(settings, plan.unless_used(lacks))
+    }
+
+    fn plan(&self, settings: &PoolSettings) -> Box<Plan> {
+        Plan::new(settings, self.core().max_waiting(), self.watch_again(settings))
+    }
+
+    fn adopt(&self, settings: &PoolSettings, plan: Box<Plan>) -> Result<(), BandError> {
+        let made: Vec<i32> = self.meta().live.templated().iter().map(|it| it.priority).collect();
+        let listed = |priority: &i32| settings.bands.iter().any(|it| it.priority == *priority);
+        let mut plan = plan.with_made(made.into_iter().filter(listed));
         let adopted = self.shard().adopt(self.core(), &mut plan);
         adopted.map_err(|refused| match refused {
             Refused::Pool(reason) => BandError::Pool(reason),
             Refused::TooManyBands => BandError::TooMany(self.core().most_bands()),
+            Refused::InUse => BandError::InUse,
         })?;
         self.meta().live.note_orders(settings);
+        if !settings.reads_backends() {
+            // What it says is out of date when a detector comes back.
+            *self.meta().live.reported() = None;
+        }
         Ok(())
     }
 }

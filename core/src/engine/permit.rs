@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::Pool;
-use crate::types::HELD;
+use crate::queue::heap::MAX_INDICES;
+use crate::types::NONE;
+use crate::types::settings::PoolSettings;
 
 /// How a permit was got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,28 +26,75 @@ impl Admitted {
     }
 }
 
-/// What both kinds of permit know.
+/// What both kinds of permit know, in 16 bytes: one that was got without LOCK is made and dropped in registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
-    pub(super) flow: u32,
-    pub(super) charged: u32,
-    pub(super) actual: u32,
-    pub(super) how: Admitted,
-    /// The entry of a tracked request; means nothing unless `flow` is [`HELD`].
-    pub(super) idx: u32,
-    pub(super) generation: u32,
+    /// Index of the flow; or that of the entry of a request that keeps it, with [`TRACKED`](Self::TRACKED).
+    name: u32,
+    /// Generation of that entry; of a flow, whether it was queued.
+    detail: u32,
+    charged: u32,
+    actual: u32,
+}
+
+/// What ends with a permit.
+pub(super) enum Ended {
+    /// The slot of a flow, or of no flow.
+    Flow { flow: u32, charged: u32, actual: u32 },
+    /// A request that kept its entry.
+    Tracked { idx: u32, generation: u32, actual: u32 },
 }
 
 impl Slot {
+    const TRACKED: u32 = 1 << 31;
+    /// Of a tracked one: it was queued.
+    const QUEUED: u32 = 1 << 30;
+
+    #[inline(always)]
     pub(super) const fn new(flow: u32, cost: u32, how: Admitted) -> Self {
-        Self { flow, charged: cost, actual: cost, how, idx: 0, generation: 0 }
+        let queued = matches!(how, Admitted::Queued);
+        Self { name: flow, detail: queued as u32, charged: cost, actual: cost }
     }
 
     /// Of a request that keeps its entry.
-    pub(super) const fn held(idx: u32, generation: u32, cost: u32, how: Admitted) -> Self {
-        Self { flow: HELD, charged: cost, actual: cost, how, idx, generation }
+    #[inline(always)]
+    pub(super) const fn tracked(idx: u32, generation: u32, cost: u32, how: Admitted) -> Self {
+        let queued = if matches!(how, Admitted::Queued) { Self::QUEUED } else { 0 };
+        let name = idx | queued | Self::TRACKED;
+        Self { name, detail: generation, charged: cost, actual: cost }
+    }
+
+    /// Neither flow nor entry: nothing but the pool's word knows of it.
+    #[inline(always)]
+    pub(super) const fn is_anonymous(&self) -> bool {
+        self.name == NONE
+    }
+
+    /// Never asked of an anonymous one.
+    #[inline(always)]
+    const fn is_tracked(&self) -> bool {
+        self.name & Self::TRACKED != 0
+    }
+
+    const fn how(&self) -> Admitted {
+        let is_tracked = !self.is_anonymous() && self.is_tracked();
+        let queued = if is_tracked { self.name & Self::QUEUED } else { self.detail };
+        if queued == 0 { Admitted::Fast } else { Admitted::Queued }
+    }
+
+    #[inline(always)]
+    pub(super) const fn ended(&self) -> Ended {
+        let &Self { name, detail, charged, actual } = self;
+        if !self.is_anonymous() && self.is_tracked() {
+            let idx = name & !(Self::TRACKED | Self::QUEUED);
+            return Ended::Tracked { idx, generation: detail, actual };
+        }
+        Ended::Flow { flow: name, charged, actual }
     }
 }
+
+// Neither flows nor entries reach up to the flags, and no entry is taken for "no flow".
+const _: () = assert!(MAX_INDICES < Slot::QUEUED && PoolSettings::MAX_FLOWS < Slot::QUEUED);
 
 /// An admitted request. Dropping it, on any thread and during unwinding too, gives the slot back; it can
 /// not be given back twice. Borrows its [`Pool`]; [`Permit::into_owned`] makes one that does not.
@@ -64,7 +113,7 @@ impl<'p> Permit<'p> {
 
     /// Whether it had to wait.
     pub const fn how(&self) -> Admitted {
-        self.slot.how
+        self.slot.how()
     }
 
     /// Cost charged at admission, in tokens.
@@ -108,7 +157,7 @@ pub struct OwnedPermit {
 impl OwnedPermit {
     /// Whether it had to wait.
     pub const fn how(&self) -> Admitted {
-        self.slot.how
+        self.slot.how()
     }
 
     /// Cost charged at admission, in tokens.

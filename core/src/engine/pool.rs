@@ -5,7 +5,7 @@ use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
 use std::panic::catch_unwind;
 
-use super::permit::{Admitted, Permit, Slot};
+use super::permit::{Admitted, Ended, Permit, Slot};
 use super::queue::QueueRef;
 use super::request::{Band, Request, Ticket};
 use super::{Admit, EngineCore, FlowName, PoolMeta};
@@ -129,14 +129,19 @@ impl Pool {
         self.engine.clock.now_ns()
     }
 
-    /// The band of a priority.
+    /// The band of a priority. One that is no band gets one made of the pool's template, where `unknownPriority` says
+    /// so, which is cold: takes a mutex, allocates, and waits for the pool's lock. Else a look at a table.
     ///
     /// # Errors
     ///
-    /// [`Reason::UnknownBand`]: the priority is not provisioned; it is never mapped to another.
+    /// [`Reason::UnknownBand`]: the priority is not provisioned, or none can be made because the pool has had
+    /// `maxBands` priorities already; it is never mapped to another. [`Reason::Forked`], [`Reason::Poisoned`] where
+    /// one is to be made.
     pub fn band(&self, priority: i32) -> Result<Band, Reason> {
-        let index = self.core().table().find(priority).ok_or(Reason::UnknownBand)?;
-        Ok(Band { pool: self.id, index })
+        match self.core().table().find(priority) {
+            Some(index) => Ok(Band { pool: self.id, index }),
+            None => self.unlisted(priority),
+        }
     }
 
     /// What every call checks first: the process, the pool of band and flow, the cost.
@@ -198,14 +203,22 @@ impl Pool {
     #[inline(always)]
     pub(super) fn queued(&self, record: &Record) -> Permit<'_> {
         let ((idx, generation), (flow, cost)) = (record.ticket(), record.charge());
-        let how = Admitted::Queued;
-        let slot = Slot { flow, charged: cost, actual: cost, how, idx, generation };
-        Permit::new(self, slot)
+        if flow == HELD {
+            return self.tracked(idx, generation, cost, Admitted::Queued);
+        }
+        self.permit(flow, cost, Admitted::Queued)
     }
 
     /// The permit of a request that keeps its entry.
-    pub(super) fn held(&self, idx: u32, generation: u32, cost: u32, how: Admitted) -> Permit<'_> {
-        Permit::new(self, Slot::held(idx, generation, cost, how))
+    #[inline(always)]
+    pub(super) fn tracked(
+        &self,
+        idx: u32,
+        generation: u32,
+        cost: u32,
+        how: Admitted,
+    ) -> Permit<'_> {
+        Permit::new(self, Slot::tracked(idx, generation, cost, how))
     }
 
     #[inline(always)]
@@ -214,17 +227,21 @@ impl Pool {
         if planted!("m15") && self.core().gate.peek().has(PoolWord::CLOSED) {
             core::mem::forget(Arc::clone(&self.engine));
         }
-        if !self.is_forked() && (slot.flow != NONE || !self.core().gate.release()) {
+        if !self.is_forked() && (!slot.is_anonymous() || !self.core().gate.release()) {
             self.give_back_locked(slot);
         }
     }
 
     #[inline(never)]
     fn give_back_locked(&self, slot: &Slot) {
-        if slot.flow == HELD {
-            return self.shard().finish(self.core(), slot.idx, slot.generation, slot.actual);
+        match slot.ended() {
+            Ended::Flow { flow, charged, actual } => {
+                self.shard().release_locked(self.core(), flow, charged, actual);
+            }
+            Ended::Tracked { idx, generation, actual } => {
+                self.shard().finish(self.core(), idx, generation, actual);
+            }
         }
-        self.shard().release_locked(self.core(), slot.flow, slot.charged, slot.actual);
     }
 
     /// A permit now, or the reason why not. Queues nothing. Lock-free; about 10 ns without a flow, 25
@@ -249,7 +266,7 @@ impl Pool {
         match self.shard().try_locked(self.core(), &submission) {
             Answer::Granted => Ok(self.permit(request.flow, request.cost, Admitted::Fast)),
             Answer::Held { idx, generation } => {
-                Ok(self.held(idx, generation, request.cost, Admitted::Fast))
+                Ok(self.tracked(idx, generation, request.cost, Admitted::Fast))
             }
             Answer::Rejected(reason) => Err(reason),
             _ => Err(Reason::WouldQueue),
@@ -327,7 +344,7 @@ impl Pool {
             }
             Answer::Granted => Ok(Submitted::Granted(granted())),
             Answer::Held { idx, generation } => {
-                let permit = self.held(idx, generation, request.cost, Admitted::Fast);
+                let permit = self.tracked(idx, generation, request.cost, Admitted::Fast);
                 Ok(Submitted::Granted(permit))
             }
             Answer::Rejected(reason) => Err(reason),

@@ -47,6 +47,22 @@ pub struct ConfigInfo {
     pub refused: u64,
 }
 
+impl ConfigInfo {
+    /// The two metrics as Prometheus text: `bandgate_config_info{hash}` and `bandgate_config_reload_total{result}`.
+    pub fn prometheus(&self) -> String {
+        let Self { hash, reloads, refused } = self;
+        format!(
+            "# HELP bandgate_config_info The configuration in force, by its fingerprint.\n\
+             # TYPE bandgate_config_info gauge\n\
+             bandgate_config_info{{hash=\"{hash:016x}\"}} 1\n\
+             # HELP bandgate_config_reload_total Reloads by result.\n\
+             # TYPE bandgate_config_reload_total counter\n\
+             bandgate_config_reload_total{{result=\"applied\"}} {reloads}\n\
+             bandgate_config_reload_total{{result=\"refused\"}} {refused}\n"
+        )
+    }
+}
+
 /// Collects what cannot change while the engine runs.
 struct Fixed(Vec<String>);
 
@@ -122,6 +138,13 @@ impl Engine {
         if faults.is_empty() { Ok(()) } else { Err(ReloadError { faults }) }
     }
 
+    /// Counts a reload that failed before it reached the settings in force.
+    #[cfg_attr(not(feature = "config"), allow(dead_code, reason = "documents need the feature"))]
+    pub(super) fn refuse_reload(&self, faults: Vec<String>) -> ReloadError {
+        self.core.current.lock().refused += 1;
+        ReloadError { faults }
+    }
+
     /// What is in force.
     pub fn config_info(&self) -> ConfigInfo {
         let current = self.core.current.lock();
@@ -161,11 +184,14 @@ impl Engine {
 impl Pool {
     fn reload(&self, wanted: &PoolSettings, settings: &Settings) -> Result<(), BandError> {
         let mut live = self.meta().live.lock();
-        self.put_in_force(wanted)?;
+        let mut wanted = wanted.clone();
+        self.meta().live.keep_templated(&mut wanted);
+        self.put_in_force(&wanted)?;
+        self.meta().live.forget_unlisted(&wanted);
         if live.slots != wanted.slots {
             self.resize(wanted.slots);
         }
-        *live = wanted.clone();
+        *live = wanted;
         drop(live);
         let changed = self.meta().flows.reload(settings);
         self.shard().change_rows(self.core(), &changed).map_err(BandError::Pool)

@@ -82,8 +82,12 @@ pub struct BandRanks {
     rank_of: [u8; MAX_BANDS],
     /// Bands (by index) that accept requests.
     open: BandMask,
-    /// Whether rank and index are the same for all of them, and all are open.
+    /// Whether rank and index are the same for all of them, all are open, and none is [made](Self::made).
     is_plain: bool,
+    /// Bands (by index) made of a template: whoever names one takes LOCK, so that its use is seen.
+    made: BandMask,
+    /// Bands named by a request since the last look.
+    used: BandMask,
 }
 
 /// More different priorities than the pool has room for.
@@ -98,6 +102,8 @@ impl BandRanks {
             rank_of: [0; MAX_BANDS],
             open: first_bands(count),
             is_plain: true,
+            made: 0,
+            used: 0,
         };
         for at in 0..count.min(MAX_BANDS) {
             ranks.put(at);
@@ -139,6 +145,35 @@ impl BandRanks {
     #[inline]
     pub const fn is_open(&self, index: u8) -> bool {
         self.open >> (index % 64) & 1 == 1
+    }
+
+    /// Whether the band was made of a template.
+    #[inline]
+    pub const fn is_made(&self, index: usize) -> bool {
+        self.made >> (index % 64) & 1 == 1
+    }
+
+    /// A request names the band.
+    #[inline(always)]
+    pub const fn touch(&mut self, index: u8) {
+        self.used |= 1 << (index % 64);
+    }
+
+    /// Whether a request named the band since the last [`take_used`](Self::take_used).
+    pub const fn is_used(&self, index: u8) -> bool {
+        self.used >> (index % 64) & 1 == 1
+    }
+
+    /// The bands named since the last call.
+    pub const fn take_used(&mut self) -> BandMask {
+        core::mem::replace(&mut self.used, 0)
+    }
+
+    /// Says which bands are made of templates, by priority, after [`set`](Self::set).
+    pub fn set_made(&mut self, table: &BandTable, made: &[i32]) {
+        let index = |priority: &i32| table.index_of(*priority);
+        self.made = made.iter().filter_map(index).fold(0, |mask, index| mask | 1 << index);
+        self.is_plain &= self.made == 0;
     }
 
     /// Opens exactly the bands of `desired`. One that is not among them and has waiters is closed but keeps its

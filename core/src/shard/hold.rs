@@ -208,7 +208,8 @@ impl<'s, 'n> Hold<'s, 'n> {
             return self.observed(submission);
         }
         let Submission { band, flow, flow_generation, .. } = *submission;
-        if let Some(reason) = self.refusal(band, flow, flow_generation, self.is_closing()) {
+        let is_closing = self.is_closing();
+        if let Some(reason) = self.refusal(band, flow, flow_generation, is_closing) {
             return self.refused(submission, reason);
         }
         let must_follow =
@@ -244,7 +245,8 @@ impl<'s, 'n> Hold<'s, 'n> {
             return self.observed(submission);
         }
         let Submission { band, flow, flow_generation, .. } = *submission;
-        if let Some(reason) = self.refusal(band, flow, flow_generation, self.is_closing()) {
+        let is_closing = self.is_closing();
+        if let Some(reason) = self.refusal(band, flow, flow_generation, is_closing) {
             return self.refused(submission, reason);
         }
         if !planted!("t3") && !self.pool.ring.is_drained() {
@@ -272,12 +274,13 @@ impl<'s, 'n> Hold<'s, 'n> {
     /// Why a submission may not even wait.
     #[inline(always)]
     pub(super) fn refusal(
-        &self,
+        &mut self,
         band: u8,
         flow: u32,
         generation: u32,
         is_closed: bool,
     ) -> Option<Reason> {
+        self.st.ranks.touch(band);
         if is_closed {
             return Some(Reason::ShuttingDown);
         }

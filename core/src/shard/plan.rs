@@ -13,6 +13,7 @@ use crate::config::flows::NewSpec;
 use crate::error::Reason;
 use crate::select::band::BandPolicy;
 use crate::types::settings::{PoolMode, PoolSettings};
+use crate::types::{BandMask, MAX_BANDS};
 
 /// Everything decisions of a pool follow that may change while it lives.
 #[derive(Debug)]
@@ -23,6 +24,9 @@ pub struct Plan {
     policy: BandPolicy,
     orders: NewOrders,
     backends: Option<Box<Backends>>,
+    made: Priorities,
+    /// Nothing changes if a request named this priority since the last look, or waits in it.
+    unless_used: Option<i32>,
 }
 
 /// Why a plan could not be put in place; nothing changed.
@@ -32,6 +36,8 @@ pub enum Refused {
     Pool(Reason),
     /// More different priorities than the pool has room for.
     TooManyBands,
+    /// A band that was to be removed for being idle is not.
+    InUse,
 }
 
 impl From<TooManyBands> for Refused {
@@ -57,14 +63,35 @@ impl Plan {
             settings: settings.clone(),
             priorities,
             backends,
+            made: Priorities::new(),
+            unless_used: None,
         })
     }
 
+    /// The bands of these priorities are made of templates.
+    #[must_use]
+    pub fn with_made(mut self: Box<Self>, made: impl Iterator<Item = i32>) -> Box<Self> {
+        self.made = made.take(MAX_BANDS).collect();
+        self
+    }
+
+    /// Only if no request named this priority since the last look, and nobody waits in it.
+    #[must_use]
+    pub fn unless_used(mut self: Box<Self>, priority: i32) -> Box<Self> {
+        self.unless_used = Some(priority);
+        self
+    }
+
     /// Changes places with what is in force: afterwards the plan holds the old rules, to be freed after the unlock.
-    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), TooManyBands> {
+    fn swap(&mut self, pool: &PoolCore, st: &mut PoolState) -> Result<(), Refused> {
         let PoolState { ranks, queues, orders, .. } = st;
+        let idle = self.unless_used.and_then(|priority| pool.table().index_of(priority));
+        if idle.is_some_and(|at| ranks.is_used(at) || queues.waiting_in(at.into()) != 0) {
+            return Err(Refused::InUse);
+        }
         let waits = |band| queues.waiting_in(band) != 0;
         let standing = ranks.set(pool.table(), &self.priorities, pool.most_bands(), waits)?;
+        ranks.set_made(pool.table(), &self.made);
         self.orders.swap(orders, pool.table(), queues);
         if standing != self.priorities {
             // Closed bands with waiters keep their place, and with it a ceiling and a weight.
@@ -114,13 +141,28 @@ impl Shard {
         Ok(())
     }
 
+    /// Bands, by index, that a request named since the last call, or in which somebody waits. Waits for LOCK.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Poisoned`].
+    pub(crate) fn bands_in_use(&self, pool: &PoolCore) -> Result<BandMask, Reason> {
+        let in_use = self.locked(pool, |st, _| {
+            #[allow(clippy::cast_possible_truncation, reason = "at most 64")]
+            let all = 0..pool.most_bands() as u32;
+            let waits = all.filter(|&band| st.queues.waiting_in(band) != 0);
+            waits.fold(st.ranks.take_used(), |mask, band| mask | 1 << band)
+        })?;
+        self.look_after(pool);
+        Ok(in_use)
+    }
+
     /// Puts a plan in place; the decision that follows in the same hold obeys it. Waits for LOCK.
     ///
     /// # Errors
     ///
     /// [`Refused`]; nothing changes.
     pub(crate) fn adopt(&self, pool: &PoolCore, plan: &mut Plan) -> Result<(), Refused> {
-        self.reconfigure(pool, |st| plan.swap(pool, st)).map_err(Refused::Pool)??;
-        Ok(())
+        self.reconfigure(pool, |st| plan.swap(pool, st)).map_err(Refused::Pool)?
     }
 }

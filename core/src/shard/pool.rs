@@ -17,7 +17,6 @@ use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
-use crate::types::MAX_BANDS;
 use crate::types::settings::{PoolMode, PoolSettings};
 
 use super::backends::Backends;
@@ -202,7 +201,7 @@ impl PoolCore {
         if backends.is_some() {
             gates = gates.expecting_counts();
         }
-        let most_bands = bands.len().max(settings.max_bands as usize).min(MAX_BANDS);
+        let most_bands = settings.most_bands();
         let gate = PoolGate::new(units);
         let is_general = settings.is_tracked()
             || settings.mode == PoolMode::Observe

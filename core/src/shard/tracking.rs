@@ -128,8 +128,11 @@ impl Hold<'_, '_> {
     fn arm(&mut self, idx: u32, now_ns: u64) {
         let max_hold_ns = self.st.tracking.max_hold_ns;
         if max_hold_ns != u64::MAX {
-            let view = SlabView::new(self.shard);
-            self.st.wheel.insert(&view, idx, now_ns.saturating_add(max_hold_ns));
+            let deadline_ns = now_ns.saturating_add(max_hold_ns);
+            // A timer that moves down the wheel reads it there.
+            // SAFETY: a running entry that is tracked belongs to the holder of its pool's LOCK.
+            unsafe { self.shard.slab().with_body(idx, |body| body.deadline_ns = deadline_ns) };
+            self.st.wheel.insert(&SlabView::new(self.shard), idx, deadline_ns);
         }
     }
 

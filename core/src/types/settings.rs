@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::policy::{BandSelection, Fairness, Holdback, Order};
 use super::saturation::SaturationSource;
+use super::template::{Templates, UnknownPriority};
 
 /// Who runs the turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,8 +68,10 @@ pub struct PoolSettings {
     /// A flow without requests for so long may be forgotten once the table is more than half full; absent: never.
     pub flow_idle: Option<Duration>,
     /// Different priorities the pool may have in its life, those of `bands` included, at most 64; fewer than `bands`
-    /// has counts as that many. Each costs 8 bytes a flow.
+    /// has counts as that many, 0 in a pool that makes bands as 16. Each costs 8 bytes a flow.
     pub max_bands: u32,
+    /// What becomes of priorities that are no bands; live.
+    pub templates: Templates,
     /// Whether decisions hold or are only counted; live.
     pub mode: PoolMode,
     /// Keep track of who runs, for [`Pool::holders`](crate::Pool::holders): each running request then takes a place
@@ -189,10 +192,18 @@ impl PoolSettings {
             ring_capacity: Self::DEFAULT_RING,
             flow_idle: Some(Self::FLOW_IDLE),
             max_bands: 0,
+            templates: Templates::NONE,
             mode: PoolMode::Enforce,
             holders: false,
             max_hold: None,
         }
+    }
+
+    /// Different priorities there is room for.
+    pub fn most_bands(&self) -> usize {
+        let makes = self.max_bands == 0 && self.templates.unknown == UnknownPriority::Template;
+        let most = if makes { Templates::DEFAULT_ROOM } else { self.max_bands as usize };
+        most.max(self.bands.len()).min(super::MAX_BANDS)
     }
 
     /// Whether the pool keeps track of who runs.

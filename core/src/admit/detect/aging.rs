@@ -104,3 +104,57 @@ impl Watch {
         times
     }
 }
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod tests {
+    use super::{MAX_STEPS, Watch};
+    use crate::types::extend::BackendSample;
+    use crate::types::saturation::{SaturationSource, StalenessPolicy, UtilizationParams};
+    use crate::types::settings::PoolSettings;
+    use alloc::vec::Vec;
+
+    const LIMIT: u64 = 200_000_000;
+
+    fn watch(staleness: StalenessPolicy) -> Watch {
+        let params = UtilizationParams { staleness, ..UtilizationParams::default() };
+        let saturation = SaturationSource::Utilization(params);
+        Watch::new(&PoolSettings { saturation, ..PoolSettings::new("p", 1) }).unwrap()
+    }
+
+    fn aged(age_ns: u64) -> BackendSample {
+        BackendSample { age_ns: Some(age_ns), ..BackendSample::default() }
+    }
+
+    #[test]
+    fn a_step_for_each_time_at_which_a_sample_passes_its_age() {
+        let samples = [aged(0), aged(LIMIT), aged(0), aged(LIMIT + 1), BackendSample::default()];
+        let (steps, stages) = watch(StalenessPolicy::Saturated).read(&samples, 1_000);
+        let seen: Vec<_> = steps.iter().map(|step| (step.from_ns, step.sampled.stale)).collect();
+        assert_eq!(seen, [(1_000, 2), (1_001, 3), (1_001 + LIMIT, 5)]);
+        assert_eq!(stages.effective, steps[0].sampled);
+    }
+
+    #[test]
+    fn many_ages_become_stale_in_groups_and_never_later_than_they_are() {
+        let samples: Vec<_> = (0..1_000).map(|i| aged(LIMIT - i)).collect();
+        let (steps, _) = watch(StalenessPolicy::Ignore).read(&samples, 0);
+        assert_eq!(steps.len(), MAX_STEPS + 1);
+        for pair in steps.windows(2) {
+            // Those that are younger than the limit at the end of the step before.
+            let stale =
+                samples.iter().filter(|it| it.age_ns.unwrap() + pair[1].from_ns - 1 > LIMIT);
+            assert!(stale.count() <= pair[0].sampled.stale as usize);
+        }
+        assert_eq!(steps[MAX_STEPS].sampled.stale, 1_000);
+    }
+
+    #[test]
+    fn without_an_age_there_is_one_step() {
+        let saturation =
+            SaturationSource::Concurrency(crate::types::saturation::ConcurrencyParams::default());
+        let settings = PoolSettings { saturation, ..PoolSettings::new("p", 1) };
+        assert_eq!(Watch::new(&settings).unwrap().read(&[aged(0); 3], 7).0.len(), 1);
+        assert!(Watch::new(&PoolSettings::new("p", 1)).is_none());
+    }
+}

@@ -3,10 +3,11 @@
 
 use crate::types::settings::PoolSettings;
 
-use super::flows;
 use super::plugins::Role;
+use super::{flows, templates};
 
 mod ceilings;
+mod ops;
 mod saturation;
 
 pub(crate) use ceilings::{HOLDBACK, STATIC_LIMIT};
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
     },
     /// A text of 1 to 256 characters.
     Text,
+    /// `true` or `false`.
+    Flag,
     /// One word of a list; `later` words are known but not built yet.
     Choice {
         now: &'static [&'static str],
@@ -94,7 +97,7 @@ impl Key {
         Self { name, kind, unit, default, required: false, live: false, later: false, about }
     }
 
-    const fn later(name: &'static str) -> Self {
+    pub(crate) const fn later(name: &'static str) -> Self {
         let mut key = Self::new(name, Kind::Anything, "");
         key.later = true;
         key
@@ -138,7 +141,7 @@ const ABOVE_ZERO: Interval = Interval { min: 0.0, max: 1.0, min_open: true, max_
 
 const MAX_SLOTS: i64 = PoolSettings::MAX_SLOTS as i64;
 const MAX_RUNNING: i64 = 1 << 30;
-const PRIORITY: Kind = int(i32::MIN as i64, i32::MAX as i64, Form::Plain);
+pub(crate) const PRIORITY: Kind = int(i32::MIN as i64, i32::MAX as i64, Form::Plain);
 const WEIGHT: Kind = int(1, 1_000_000, Form::Plain);
 const MAX_IN_FLIGHT: Kind = int(0, MAX_SLOTS, Form::Limit);
 
@@ -191,8 +194,7 @@ static ENGINE: &[Key] = &[
         "Most requests running in all pools together.",
     )
     .unit("requests")
-    .default("unlimited")
-    .live(),
+    .default("unlimited"),
     Key::new(
         "defaultPoolSlots",
         int(1, MAX_SLOTS, Form::Plain),
@@ -215,12 +217,7 @@ static ENGINE: &[Key] = &[
     )
     .unit("requests")
     .default("65536"),
-    Key::new(
-        "mode",
-        Kind::Choice { now: &["enforce"], later: &["observe"] },
-        "Enforce the limits.",
-    )
-    .default("enforce"),
+    ops::ENGINE_MODE,
 ];
 
 static BAND: &[Key] = &[
@@ -270,7 +267,14 @@ static POOL: &[Key] = &[
     .default("262144"),
     flows::FLOW_IDLE,
     flows::FAIRNESS_OF_POOL,
-    Key::later("mode"),
+    ops::MODE,
+    ops::HOLDERS,
+    ops::MAX_HOLD,
+    ops::MAX_BANDS_KEY,
+    templates::UNKNOWN,
+    templates::POSITIVE,
+    templates::NEGATIVE,
+    templates::IDLE,
     Key::new(
         "saturation",
         Kind::Policy(Role::Saturation),
@@ -278,7 +282,6 @@ static POOL: &[Key] = &[
     )
     .default("that of `flowControl`, else `slots`")
     .live(),
-    Key::later("maxHold"),
     Key::later("slotIdentity"),
     Key::later("sessionAffinity"),
     Key::later("routing"),
@@ -351,8 +354,8 @@ static FLOW_CONTROL: &[Key] = &[
     Key::later("maxRequests"),
     Key::later("defaultRequestTTL"),
     Key::later("noEndpointRequestTTL"),
-    Key::later("defaultPriorityBand"),
-    Key::later("defaultNegativePriorityBand"),
+    templates::SEEDS_POSITIVE,
+    templates::SEEDS_NEGATIVE,
     Key::new(
         "saturationDetector",
         Kind::Object(DETECTOR),

@@ -12,6 +12,7 @@ mod flows;
 mod holdback;
 mod keys;
 mod node;
+mod ops;
 mod plugins;
 mod policies;
 mod pools;
@@ -19,6 +20,7 @@ mod read;
 mod reference;
 mod saturation;
 mod schema;
+mod templates;
 mod value;
 
 #[cfg(test)]

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use crate::types::MAX_BANDS;
 use crate::types::policy::{BandSelection, Fairness, Holdback};
 use crate::types::saturation::SaturationSource;
-use crate::types::settings::{BandSettings, PoolSettings};
+use crate::types::settings::{BandSettings, PoolMode, PoolSettings};
 
 use super::fault::Faults;
 use super::flows::{self, Flows};
 use super::holdback::not_rising;
 use super::node::At;
+use super::ops;
 use super::plugins::{Policy, Registry};
 use super::policies::named_by;
 use super::read::View;
 use super::saturation;
+use super::templates;
 use super::value::quoted;
 
 /// One element of a list of bands.
@@ -36,6 +38,8 @@ struct Shared {
     selection: BandSelection,
     holdback: Option<Holdback>,
     saturation: SaturationSource,
+    mode: PoolMode,
+    templates: templates::Stated,
 }
 
 /// Makes the pools; without any, one named `default`.
@@ -54,8 +58,11 @@ pub(crate) fn read(
         let mut only = PoolSettings::new("default", default_slots);
         only.selection = shared.selection.clone();
         only.saturation = shared.saturation.clone();
+        only.mode = shared.mode;
+        only.templates = shared.templates.settle(Fairness::default());
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
+        only.signal = registry.signal(&only.holdback);
         settle_flows(&mut only, &shared.bands, Fairness::default());
         pools.push(only);
     }
@@ -81,7 +88,9 @@ fn shared(root: &View<'_>, registry: &Registry, faults: &mut Faults) -> Shared {
         faults.add(&flow.path_of(key), flow.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
     let saturation = saturation::shared(root, registry, faults);
-    Shared { bands, selection, holdback, saturation }
+    let mode = ops::mode(&root.object("engine")).unwrap_or_default();
+    let templates = templates::shared(&flow, registry, faults);
+    Shared { bands, selection, holdback, saturation, mode, templates }
 }
 
 fn flow_selection(flow: &View<'_>, registry: &Registry, faults: &mut Faults) -> BandSelection {
@@ -206,6 +215,7 @@ fn pool(
     pool.max_cost = view.u32("maxCost").unwrap_or(pool.max_cost);
     pool.max_flows = view.u32("maxFlows").unwrap_or(pool.max_flows);
     pool.flow_idle = flows::idle(view, pool.flow_idle);
+    pool.mode = shared.mode;
     pool.selection = match registry.policy(view, "bandSelection", faults) {
         Some(Policy::Selection(selection)) => selection,
         _ => shared.selection.clone(),
@@ -225,12 +235,16 @@ fn pool(
     }
     let holdback = holdback(own, &bands, shared);
     finish(&mut pool, &bands, holdback, &view.path_of("bands"), view.at_of("bands"), faults);
+    pool.signal = registry.signal(&pool.holdback);
+    ops::of_pool(view, &mut pool, faults);
     // Inherited both, they are reported where they stand.
     let own = ["holdback", "bandSelection"].into_iter().find(|key| view.has(key));
     if let Some(key) = own.filter(|_| alternate_twice(&pool.holdback, &pool.selection)) {
         faults.add(&view.path_of(key), view.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
-    settle_flows(&mut pool, &bands, flows::of_pool(view, registry, faults));
+    let fairness = flows::of_pool(view, registry, faults);
+    settle_flows(&mut pool, &bands, fairness);
+    templates::of_pool(view, &mut pool, &shared.templates, fairness, registry, faults);
     pool
 }
 

@@ -117,6 +117,11 @@ impl<'a> View<'a> {
         }
     }
 
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
+        let Scalar::Flag(v) = self.scalar(name)? else { return None };
+        Some(v)
+    }
+
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let Scalar::Text(v) = self.scalar(name)? else { return None };
         Some(v)

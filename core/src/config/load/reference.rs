@@ -39,8 +39,9 @@ engine-wide bands (both is an error).
 something. A detector reads what the host reports of its backends, prefill and decode apart, and the fuller stage
 counts. What the pool dispatches between two reports is added to the last one, so that a burst cannot overshoot.
 
-**Change.** `live`: can change in a running engine without losing what runs or waits; `restart`: is fixed when the
-engine is built. This version reads the document once, at start.
+**Change.** `live`: changes with a reload (`Engine::reload_text`), in force at the next decision, without losing what
+runs or waits; `restart`: is fixed when the engine is built, and a reload that changes it is refused by name. Nothing
+reads the document by itself.
 
 ";
 
@@ -141,6 +142,7 @@ fn type_name(kind: &Kind) -> &'static str {
             "duration (`250ms`, `30s`, `5m`, `1h`) or `unlimited`"
         }
         Kind::Text => "text",
+        Kind::Flag => "boolean",
         Kind::Choice { .. } => "choice",
         Kind::Texts => "list of texts",
         Kind::Anything => "anything",

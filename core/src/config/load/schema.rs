@@ -62,6 +62,7 @@ fn default(key: &Key) -> Option<Value> {
     match key.kind {
         Kind::Int { .. } => key.default.parse::<i64>().ok().map(Into::into),
         Kind::Float(_) => key.default.parse::<f64>().ok().map(Into::into),
+        Kind::Flag => key.default.parse::<bool>().ok().map(Into::into),
         Kind::Choice { .. } | Kind::Duration { .. } if !key.default.is_empty() => {
             Some(key.default.into())
         }
@@ -82,6 +83,7 @@ fn kind(kind: &Kind) -> Value {
             }
         }
         Kind::Text | Kind::Reference(_) => text(),
+        Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice { now, .. } => json!({ "enum": now }),
         Kind::Texts => json!({ "type": ["array", "null"], "items": text() }),
         Kind::Anything => json!({}),

@@ -18,6 +18,7 @@ pub(crate) enum Scalar {
     Float(f64),
     Duration(Duration),
     Text(String),
+    Flag(bool),
     Unlimited,
 }
 
@@ -52,6 +53,7 @@ impl Kind {
                 "a duration like 250ms, 30s, 5m or 1h, or `unlimited`".into()
             }
             Self::Text => "a text".into(),
+            Self::Flag => "`true` or `false`".into(),
             Self::Choice { now, .. } => one_of(now),
             Self::Texts | Self::List(_) => "a list".into(),
             Self::Anything => "anything".into(),
@@ -71,6 +73,7 @@ impl Kind {
             Self::Float(interval) | Self::ByPriority(interval) => interval.text(),
             Self::Duration { .. } => "0s to 8760h".into(),
             Self::Choice { now, .. } => now.join(", "),
+            Self::Flag => "true, false".into(),
             Self::Text => format!("1 to {MAX_TEXT} bytes"),
             _ => String::new(),
         }
@@ -107,6 +110,7 @@ impl Kind {
                 Some(_) => Err(self.outside(s)),
                 None => wrong(),
             },
+            (Self::Flag, Value::Bool(v)) => Ok(Scalar::Flag(*v)),
             (Self::Choice { now, later }, Value::Str(s)) => choice(s, now, later),
             (Self::Text | Self::Policy(_) | Self::Reference(_) | Self::PluginType, _) => {
                 text(value).map_or_else(wrong, |read| read.map(Scalar::Text))

@@ -129,7 +129,8 @@ impl Hold<'_, '_> {
         }
         // SAFETY: the command in the ring handed the entry to the holder of LOCK.
         let body = unsafe { self.shard.slab.with_body(idx, |body| *body) };
-        let refusal = self.refusal(body.band, body.flow, body.flow_generation, self.st.closed);
+        let is_closed = self.st.closed;
+        let refusal = self.refusal(body.band, body.flow, body.flow_generation, is_closed);
         if let Some(reason) = refusal.filter(|_| !planted!("closed")) {
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
@@ -137,10 +138,9 @@ impl Hold<'_, '_> {
         }
         let Body { band, flow, deadline_ns, .. } = body;
         let now = self.session.now;
-        // Of when it was submitted the entry keeps what matters: the time received, if none was given.
         let about = || RequestView {
             submitted_ns: now.ns(),
-            received_ns: body.received_ns,
+            received_ns: if body.received_ns == u64::MAX { now.ns() } else { body.received_ns },
             deadline_ns,
             slo_ns: body.slo_ns,
             cost: body.cost,
@@ -268,7 +268,7 @@ impl Hold<'_, '_> {
             #[allow(clippy::cast_possible_truncation, reason = "a band index is below 64")]
             let rank = self.st.ranks.rank(band as u32) as usize;
             let reserve = self.st.gates.reserve(rank, self.st.size);
-            let is_fast = open && self.st.allows_fast_admits();
+            let is_fast = open && !self.st.ranks.is_made(band) && self.st.allows_fast_admits();
             self.pool.gate.set_reserve(band, if is_fast { reserve } else { PoolGate::GATED });
         }
         if !planted!("g2") {

@@ -65,11 +65,14 @@ impl Submission {
         }
     }
 
-    /// [`write`](Self::write) for an entry that goes through the ring and is queued by somebody else.
+    /// [`write`](Self::write) for an entry that goes through the ring and is queued by somebody else. Who promised
+    /// nothing, and does not say when, counts as received when he is queued: in order, and without a look at the
+    /// clock.
     pub(in crate::shard) fn write_whole(&self, body: &mut Body, now: &Now<'_>) {
-        let deadline_ns = self.write(body, now);
-        let view = self.view(deadline_ns, now);
-        (body.received_ns, body.slo_ns) = (view.received_ns, view.slo_ns);
+        self.write(body, now);
+        let is_open = self.received_ns == u64::MAX && self.slo_ns != u64::MAX;
+        body.received_ns = if is_open { now.ns() } else { self.received_ns };
+        body.slo_ns = self.slo_ns;
         body.flow_generation = self.flow_generation;
     }
 

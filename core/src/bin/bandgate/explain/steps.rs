@@ -7,7 +7,7 @@ use core::time::Duration;
 use bandgate_core::{
     Reason,
     admit::{
-        caps::{Caps, Room, TenantRow, UNCAPPED},
+        caps::{Caps, Room, TenantRow, UNCAPPED, Usage},
         ceiling::limit,
         saturation,
     },
@@ -97,8 +97,8 @@ impl Steps<'_> {
         let key_cap = of_key.and_then(|k| k.max_in_flight);
         let mut caps = Caps::new(1);
         let cap = tenant_cap.unwrap_or(UNCAPPED);
-        let row = TenantRow { served: 0, running: 0, cap, weight: 1, group: 0 };
-        let flow = caps.add_tenant(row, key_cap.unwrap_or(UNCAPPED), 1);
+        let row = TenantRow { usage: Usage::up_to(cap), weight: 1, group: 0 };
+        let (flow, generation) = caps.add_tenant(row, key_cap.unwrap_or(UNCAPPED), 1);
         (0..args.in_flight).for_each(|_| caps.take_beyond(flow, args.cost));
         let text = |cap: Option<u32>| cap.map_or("no cap".to_owned(), |cap| format!("cap {cap}"));
         let state = format!(
@@ -107,7 +107,7 @@ impl Steps<'_> {
             text(key_cap),
             args.in_flight
         );
-        if caps.refuses(flow) {
+        if !caps.accepts(flow, generation) {
             let says = format!("{state}; a cap of 0 refuses");
             return Ok(self.rejected(Rule::Caps, Reason::TenantQueueFull, says));
         }
@@ -242,7 +242,7 @@ impl Steps<'_> {
         let remark = match &self.question.pool.holdback {
             Holdback::Adaptive(it) => match &it.signal {
                 Signal::Detector(name) => format!(
-                    "these ceilings move by themselves: taken as without pressure, since detector {name} is not asked"
+                    "these ceilings move by themselves: taken as without pressure, since nothing was reported to detector {name}"
                 ),
                 _ => "these ceilings move by themselves: taken as at the first decision in this state".to_owned(),
             },

@@ -8,10 +8,12 @@ mod ceilings;
 mod documents;
 mod faults;
 mod flows;
+mod ops;
 mod policies;
 mod saturation;
 mod semantics;
 mod table;
+mod templates;
 mod variables;
 
 fn load(text: &str) -> Result<Config, ConfigError> {

@@ -69,7 +69,7 @@ fn a_variable_at_fault_is_named_with_all_the_others() {
             "BANDGATE__GROUPS__G__WEIGHT: matches no entry of groups in the document",
             "BANDGATE__METADATA: metadata is not a scalar: set it in the document",
             "BANDGATE__POOLS__CHATS__SLOTS: matches no entry of pools in the document (did you mean BANDGATE__POOLS__CHAT__SLOTS)",
-            "BANDGATE__POOLS__CHAT__MAX_HOLD: `maxHold` is known but not available in this version",
+            "BANDGATE__POOLS__CHAT__MAX_HOLD: pools.chat.maxHold: expected a duration like 250ms, 30s, 5m or 1h, or `unlimited`, got the text \"x\"",
             "BANDGATE__POOLS__CHAT__SLOTS: pools.chat.slots: expected an integer, got the text \"many\"",
         ]
     );
