@@ -4,100 +4,18 @@
 #![allow(clippy::float_arithmetic, reason = "saturations are compared with what they should be")]
 #![cfg(not(loom))]
 
+#[path = "backends/bed.rs"]
+mod bed;
+#[path = "backends/over_time.rs"]
+mod over_time;
+
 use bandgate_core::clock::Clock;
 use bandgate_core::config::Config;
-use bandgate_core::types::extend::{BackendSample, Role};
-use bandgate_core::{CompletionQueue, Engine, Permit, Pool, Reason, ReportError, Request};
+use bandgate_core::types::extend::{BackendSample, Role, Sampled};
+use bandgate_core::{Engine, Permit, Pool, Reason, Request, Submitted};
 use proptest::prelude::*;
 
-const MS: u64 = 1_000_000;
-const CONCURRENCY: &str = "concurrency-detector";
-const UTILIZATION: &str = "utilization-detector";
-
-/// A pool of 100 slots in an engine whose clock is turned by hand.
-#[derive(Debug)]
-struct Bed {
-    engine: Engine,
-    pool: Pool,
-    clock: Clock,
-    queue: CompletionQueue,
-}
-
-fn text(pool: &str) -> String {
-    format!(
-        "engine: {{driver: host}}\nbands: [{{priority: 20}}, {{priority: 10}}]\npools: {{p: {{slots: 100, {pool}}}}}"
-    )
-}
-
-fn detector(kind: &str, parameters: &str) -> String {
-    format!("saturation: {{type: {kind}, parameters: {{{parameters}}}}}")
-}
-
-impl Bed {
-    fn new(pool: &str) -> Self {
-        let config = Config::load(&text(pool), [], "t.yaml").unwrap();
-        let clock = Clock::manual();
-        let engine = Engine::start_with_clock(&config.settings, clock.clone()).unwrap();
-        let pool = engine.pool("p").unwrap();
-        let queue = engine.completion_queue(1024).unwrap();
-        Self { engine, pool, clock, queue }
-    }
-
-    fn reload(&self, pool: &str) {
-        let config = Config::load(&text(pool), [], "t.yaml").unwrap();
-        self.engine.reload(&config.settings).unwrap();
-    }
-
-    fn admit(&self, priority: i32) -> Result<Permit<'_>, Reason> {
-        self.admit_cost(priority, 1)
-    }
-
-    fn admit_cost(&self, priority: i32, cost: u32) -> Result<Permit<'_>, Reason> {
-        self.pool.try_admit(&Request::new(self.pool.band(priority).unwrap()).cost(cost))
-    }
-
-    /// Everybody the gate of band 20 lets through now.
-    fn burst(&self, cost: u32) -> Vec<Permit<'_>> {
-        core::iter::from_fn(|| self.admit_cost(20, cost).ok()).take(200).collect()
-    }
-
-    fn submit(&self, priority: i32, tag: u64) {
-        let request = Request::new(self.pool.band(priority).unwrap());
-        let submitted = self.pool.submit(&request, &self.queue, tag).unwrap();
-        assert!(matches!(submitted, bandgate_core::Submitted::Queued(_)), "{tag}");
-    }
-
-    /// Tags granted until now, their permits kept in `held`.
-    fn granted<'q>(&'q self, held: &mut Vec<Permit<'q>>) -> Vec<u64> {
-        let mut tags = Vec::new();
-        while let Some(completion) = self.queue.poll() {
-            tags.push(completion.tag);
-            held.extend(completion.outcome.ok());
-        }
-        tags
-    }
-
-    fn after_ms(&self, ms: u64) {
-        self.clock.set(self.clock.now_ns() + ms * MS);
-    }
-
-    fn saturation(&self) -> f64 {
-        self.pool.saturation().unwrap()
-    }
-}
-
-/// A backend with this many waiting inside.
-fn waiting(waiting: u32, age_ms: u64) -> BackendSample {
-    BackendSample { waiting, age_ns: Some(age_ms * MS), ..BackendSample::default() }
-}
-
-fn in_flight(requests: u32, tokens: u64) -> BackendSample {
-    BackendSample { requests, tokens, ..BackendSample::default() }
-}
-
-fn close(a: f64, b: f64) -> bool {
-    (a - b).abs() < 1e-9
-}
+use bed::*;
 
 #[test]
 fn until_the_first_report_the_pool_counts_its_slots() {
@@ -155,11 +73,17 @@ fn tokens_and_hybrid_count_what_each_request_costs_and_give_it_back_with_its_end
     for (mode, costs) in [("tokens", [10, 30, 55]), ("hybrid", [1, 30, 60])] {
         let parameters = format!("concurrencyMode: {mode}, maxTokenConcurrency: 100");
         let requests = if mode == "hybrid" { ", maxConcurrency: 20" } else { "" };
-        let bed = Bed::new(&detector(CONCURRENCY, &format!("{parameters}{requests}")));
+        let source = detector(CONCURRENCY, &format!("{parameters}{requests}"));
+        let bed = Bed::new(&source);
         bed.pool.report_backends(&[in_flight(0, 0)]).unwrap();
         // Hybrid: a request of one token fills a twentieth of the requests.
         let mut held: Vec<_> = costs.map(|cost| bed.admit_cost(20, cost).unwrap()).into();
         assert!(close(bed.saturation(), 0.95), "{mode}: {}", bed.saturation());
+        bed.reload(&source);
+        assert!(
+            close(bed.saturation(), 0.95),
+            "{mode}: a reload of something else forgets nothing"
+        );
         held.push(bed.admit_cost(20, 50).unwrap());
         assert_eq!(bed.admit(20).err(), Some(Reason::WouldQueue), "{mode}: full");
         bed.submit(20, 7);
@@ -180,55 +104,9 @@ fn prefill_and_decode_are_read_apart_and_the_fuller_one_gates() {
     let bed = Bed::new(&detector(CONCURRENCY, "maxConcurrency: 10"));
     let of = |role, requests| BackendSample { role, ..in_flight(requests, 0) };
     let read = bed.pool.report_backends(&[of(Role::Prefill, 9), of(Role::Decode, 1)]).unwrap();
-    let stage =
-        |sampled: Option<bandgate_core::types::extend::Sampled>| sampled.unwrap().saturation;
+    let stage = |sampled: Option<Sampled>| sampled.unwrap().saturation;
     assert!(close(stage(read.prefill), 0.9) && close(stage(read.decode), 0.1));
     assert_eq!(bed.burst(1).len(), 1, "the mean over all would have let ten through");
-}
-
-#[test]
-fn without_another_report_every_sample_becomes_stale_at_its_own_time() {
-    let read = |policy: &str, at_ms: &[u64]| {
-        let bed = Bed::new(&detector(UTILIZATION, &format!("stalenessPolicy: {policy}")));
-        bed.pool.report_backends(&[waiting(1, 0), waiting(3, 100)]).unwrap();
-        let mut seen = Vec::new();
-        let mut now = 0;
-        for at in at_ms {
-            bed.after_ms(at - now);
-            now = *at;
-            seen.push((bed.saturation() * 10.0).round());
-        }
-        // Strictly older than 200 ms: one nanosecond.
-        bed.clock.set(bed.clock.now_ns() + 1);
-        seen.push((bed.saturation() * 10.0).round());
-        (seen, bed.burst(1).len())
-    };
-    let times = [0, 100, 101, 200];
-    assert_eq!(read("saturated", &times), (vec![4.0, 4.0, 6.0, 6.0, 10.0], 0));
-    assert_eq!(read("ignore", &times), (vec![4.0, 4.0, 2.0, 2.0, 0.0], 10));
-    assert_eq!(read("probe", &times), (vec![4.0, 4.0, 2.0, 2.0, 10.0], 1));
-}
-
-#[test]
-fn u067_a_reporter_that_froze_at_full_is_probed_after_its_time_and_recovers() {
-    let bed = Bed::new(&detector(UTILIZATION, "stalenessPolicy: probe"));
-    let frozen = BackendSample { kv: 0.99, age_ns: Some(0), ..BackendSample::default() };
-    bed.pool.report_backends(&[frozen]).unwrap();
-    (1..=3).for_each(|tag| bed.submit(20, tag));
-    let mut held = Vec::new();
-    bed.after_ms(200);
-    bed.engine.poll();
-    assert!(bed.granted(&mut held).is_empty(), "full, and known to be");
-    // Nobody calls but the timer.
-    assert_eq!(bed.engine.poll().next_deadline_ns, Some(200 * MS + 1));
-    bed.clock.set(200 * MS + 1);
-    bed.engine.poll();
-    assert_eq!(bed.granted(&mut held), [1], "one request asks");
-    held.clear();
-    assert_eq!(bed.granted(&mut held), [2], "and after it the next one");
-    bed.pool.report_backends(&[waiting(0, 0)]).unwrap();
-    assert_eq!(bed.granted(&mut held), [3], "known again");
-    assert_eq!(bed.burst(1).len(), 4, "the last one was sent after that report");
 }
 
 #[test]
@@ -305,58 +183,12 @@ fn weights_rule_from_the_saturation_that_was_reported() {
 }
 
 #[test]
-fn a_reload_reads_the_last_report_by_the_new_detector() {
-    let bed = Bed::new(&detector(CONCURRENCY, "maxConcurrency: 10"));
-    let sample = BackendSample { waiting: 2, age_ns: Some(0), ..in_flight(5, 0) };
-    bed.pool.report_backends(&[sample]).unwrap();
-    let held: Vec<_> = (0..2).map(|_| bed.admit(20).unwrap()).collect();
-    assert!(close(bed.saturation(), 0.7));
-    bed.reload(&detector(CONCURRENCY, "maxConcurrency: 20"));
-    assert!(close(bed.saturation(), 0.35), "sample and own dispatches, both by the new limit");
-    bed.reload(&format!(
-        "{}, bands: [{{priority: 20, ceiling: 0.3}}]",
-        detector(CONCURRENCY, "maxConcurrency: 20")
-    ));
-    assert!(bed.admit(20).is_err(), "the same detector goes on under other ceilings");
-    bed.after_ms(150);
-    bed.reload("saturation: utilization-detector");
-    assert!(close(bed.saturation(), 0.8), "two waited, and two were sent since");
-    bed.after_ms(51);
-    assert!(close(bed.saturation(), 1.4), "its age is that of the report, not of the reload");
-    bed.reload("saturation: slots");
-    assert!(close(bed.saturation(), 0.02));
-    assert_eq!(bed.pool.report_backends(&[sample]).err(), Some(ReportError::NoDetector));
-    bed.reload("saturation: utilization-detector");
-    assert!(close(bed.saturation(), 0.02), "nothing was reported since: slots");
-    drop(held);
-}
-
-#[test]
-fn an_adaptive_holdback_follows_the_detector_its_signal_names() {
-    let plugins = "plugins: [{type: utilization-detector, name: queues, parameters: {queueDepthThreshold: 10}}]\n";
-    let holdback = "holdback: {type: priority-holdback-policy, parameters: {minCeiling: 0.1, adaptive: {signal: queues, target: 0.3, full: 0.8, recoveryRate: 1}}}";
-    let config = Config::load(&format!("{plugins}{}", text(holdback)), [], "t.yaml").unwrap();
-    let clock = Clock::manual();
-    let engine = Engine::start_with_clock(&config.settings, clock.clone()).unwrap();
-    let pool = engine.pool("p").unwrap();
-    let admit = |priority| pool.try_admit(&Request::new(pool.band(priority).unwrap()));
-    let held: Vec<_> = (0..20).map(|_| admit(0).unwrap()).collect();
-    // Its own saturation stays running over slots; the signal presses band 0 down to a tenth of them.
-    pool.report_backends(&[waiting(9, 0)]).unwrap();
-    assert!(close(pool.saturation().unwrap(), 0.2));
-    assert!(admit(0).is_err() && admit(20).is_ok());
-    pool.report_backends(&[waiting(0, 0)]).unwrap();
-    assert!(admit(0).is_err(), "given back slowly");
-    clock.set(clock.now_ns() + 200 * MS);
-    assert!(admit(0).is_ok(), "a fifth of the pressure in a fifth of a second");
-    clock.set(clock.now_ns() + MS);
-    assert!(admit(0).is_err(), "stale counts as full, so the pressure is full again");
-    drop(held);
-    let mut settings = config.settings;
-    settings.pools[0].signal = None;
-    let error = engine.reload(&settings).unwrap_err();
-    let expected = "pools.p.holdback.adaptive.signal: queues: the pool's settings do not say what it reads: set `signal` to a detector";
-    assert_eq!(error.faults(), [expected]);
+fn an_observing_pool_counts_what_its_report_would_have_gated() {
+    let bed = Bed::new("saturation: concurrency-detector, mode: observe");
+    bed.pool.report_backends(&[in_flight(98, 0)]).unwrap();
+    let held: Vec<_> = (0..5).map(|_| bed.admit(20).unwrap()).collect();
+    let stats = bed.pool.view().stats;
+    assert_eq!((held.len(), stats.would_queue), (5, 3), "two would have run");
 }
 
 #[test]
@@ -370,22 +202,6 @@ fn submit_keeps_the_tokens_of_what_it_grants_at_once() {
         drop(granted);
     }
     assert!(close(bed.saturation(), 0.0));
-}
-
-#[test]
-fn a_start_and_a_reload_refuse_a_detector_that_cannot_compute() {
-    let config = Config::load(&text("saturation: concurrency-detector"), [], "t.yaml").unwrap();
-    let mut settings = config.settings;
-    if let bandgate_core::types::saturation::SaturationSource::Concurrency(params) =
-        &mut settings.pools[0].saturation
-    {
-        params.max_requests = 0;
-    }
-    let expected = "pools.p.saturation.maxConcurrency: 0: must be 1 to 1000000";
-    let error = Engine::start_with_clock(&settings, Clock::manual()).unwrap_err();
-    assert_eq!(error.faults(), [expected]);
-    let bed = Bed::new("saturation: concurrency-detector");
-    assert_eq!(bed.engine.reload(&settings).unwrap_err().faults(), [expected]);
 }
 
 #[test]
@@ -427,7 +243,7 @@ proptest! {
             } else {
                 let request = Request::new(bed.pool.band(20).unwrap());
                 tag += 1;
-                if let bandgate_core::Submitted::Granted(permit) =
+                if let Submitted::Granted(permit) =
                     bed.pool.submit(&request, &bed.queue, tag).unwrap()
                 {
                     held.push(permit);

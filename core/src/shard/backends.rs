@@ -37,6 +37,11 @@ impl Backends {
         backends
     }
 
+    /// The step in force.
+    fn step(&self) -> Option<Step> {
+        self.steps.get(self.next.checked_sub(1)?).copied()
+    }
+
     /// When another step comes into force; `None`: none is left.
     fn next_ns(&self) -> Option<u64> {
         self.steps.get(self.next).map(|step| step.from_ns)
@@ -81,18 +86,24 @@ impl PoolState {
         self.apply_step();
     }
 
-    /// Makes the gates anew from the step in force, for other gates too.
+    /// Another step is in force.
     fn apply_step(&mut self) {
-        self.detector = None;
-        let Some(backends) = self.backends.as_deref_mut() else { return };
-        let Some(step) = backends.next.checked_sub(1).and_then(|at| backends.steps.get(at)) else {
-            return;
-        };
-        self.detector = step.signal;
-        if backends.watch.is_source() {
+        if let Some(backends) = self.backends.as_deref_mut()
+            && let Some(step) = backends.step()
+        {
             backends.since.sample(step.sampled, Some(backends.begun));
-            let since = &backends.since;
-            self.gates.set_counted(step.sampled.saturation, |level| since.room(level));
+        }
+        self.tell_gates();
+    }
+
+    /// Makes the gates anew from the step in force.
+    fn tell_gates(&mut self) {
+        let step = self.backends.as_deref().and_then(Backends::step);
+        self.detector = step.and_then(|step| step.signal);
+        if let (Some(backends), Some(step)) = (self.backends.as_deref(), step)
+            && backends.watch.is_source()
+        {
+            self.gates.set_counted(step.sampled.saturation, |level| backends.since.room(level));
         }
     }
 
@@ -108,15 +119,18 @@ impl PoolState {
             (Some(old), Some(new)) => old.watch == new.watch,
             _ => false,
         };
-        if !is_same {
+        if is_same {
+            // Of other gates: all that was counted stays.
+            self.tell_gates();
+        } else {
             if let (Some(old), Some(new)) = (&self.backends, next.as_mut()) {
                 new.since.inherit(&old.since);
                 new.begun = old.begun;
                 new.next = new.steps.len().min(1);
             }
             core::mem::swap(&mut self.backends, next);
+            self.apply_step();
         }
-        self.apply_step();
     }
 }
 

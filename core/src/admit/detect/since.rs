@@ -59,8 +59,9 @@ impl SinceSample {
         self.per_dispatch = units(sampled.per_dispatch);
         self.per_token = units(sampled.per_token);
         self.sampled = sampled;
-        let dispatched = self.total.dispatched.wrapping_sub(begun.dispatched);
-        let cost = self.total.cost.wrapping_sub(begun.cost);
+        // A mark of before the detector was taken away and came back is ahead: as if it were of this moment.
+        let dispatched = self.total.dispatched.saturating_sub(begun.dispatched);
+        let cost = self.total.cost.saturating_sub(begun.cost);
         // The larger of two sums is at most the sum of the larger ones, so this is the one place that adds both.
         self.added = dispatched
             .saturating_mul(self.per_dispatch)
