@@ -96,7 +96,7 @@
 //! | who is next among bands (WFQ, strict) | `select/band/`: `credits.rs`, `virtual_time.rs`, `wfq.rs` | `tests/vectors`, `tests/fairness.rs`, `tests/wfq.rs` |
 //! | the weights | `select/band/weights.rs` | the same |
 //! | what a pool of backends reads, and when it is stale | `admit/detect/` | vectors of saturation, properties beside them |
-//! | when a report comes into force, what counts as sent since | `shard/backends.rs`, `engine/backends.rs` | `tests/backends.rs` |
+//! | when a report comes into force, what counts as sent since | `shard/reports.rs`, `engine/reports.rs` | `tests/reports.rs` |
 //! | when a band is gated | `admit/ceiling/` (shapes, adaptive, reflective), `admit/gates/` (counts, sources) | vectors of holdback, tests beside them |
 //! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
 //! | order among flows, first come first served | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |

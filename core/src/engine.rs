@@ -5,7 +5,6 @@
 //! by ticket and completion queue ([`Pool::submit`]). Every handle may be used from any thread.
 
 mod admit;
-mod backends;
 mod bands;
 mod build;
 mod census;
@@ -17,6 +16,7 @@ mod permit;
 mod pool;
 mod queue;
 mod reload;
+mod reports;
 mod request;
 mod templates;
 
@@ -27,7 +27,6 @@ use core::fmt;
 use core::time::Duration;
 
 pub use admit::Admit;
-pub use backends::{ReportError, ReportMark};
 pub use bands::BandError;
 pub use build::StartError;
 pub use census::{FlowName, Holder, Refused, Waiting};
@@ -35,6 +34,7 @@ pub use permit::{Admitted, OwnedPermit, Permit};
 pub use pool::{CancelAnswer, Pool, Submitted};
 pub use queue::{Completion, CompletionQueue, QueueError, QueueRef};
 pub use reload::{ConfigInfo, ReloadError};
+pub use reports::{ReportError, ReportMark};
 pub use request::{Band, Flow, Request, Ticket};
 
 use crate::clock::Clock;

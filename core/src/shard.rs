@@ -24,7 +24,6 @@
 //!
 //! After the last unlock whoever was granted or evicted is woken.
 
-pub mod backends;
 pub mod bands;
 pub mod ceiling;
 pub mod census;
@@ -39,6 +38,7 @@ pub mod plan;
 pub mod pool;
 mod quick;
 pub mod refusals;
+pub mod reports;
 mod rules;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -237,7 +237,7 @@ impl Hold<'_, '_> {
         if self.st.queues.waiting() == 0 {
             return false;
         }
-        self.follow_backends();
+        self.follow_reports();
         let running = self.running();
         let candidates = self.st.gates.eligible(running) & self.st.queues.ready();
         self.is_any_runnable(candidates)

@@ -29,7 +29,7 @@ impl PoolState {
 
     /// Whether gates need to be told more than how many run.
     pub(super) fn gates_need_more(&self) -> bool {
-        self.gates.is_dynamic() || self.backends.is_some()
+        self.gates.is_dynamic() || self.reports.is_some()
     }
 }
 
@@ -44,7 +44,7 @@ impl Hold<'_, '_> {
 
     #[cold]
     fn refresh_closely(&mut self) {
-        self.follow_backends();
+        self.follow_reports();
         if self.st.gates.is_dynamic() {
             let input = self.gate_input();
             self.st.gates.refresh(&input);
@@ -56,10 +56,10 @@ impl Hold<'_, '_> {
 
     /// Tells the gates what the last report and the dispatches since come to by now.
     #[inline]
-    pub(super) fn follow_backends(&mut self) {
-        if self.st.backends.is_some() {
+    pub(super) fn follow_reports(&mut self) {
+        if self.st.reports.is_some() {
             let (running, now) = (self.running(), self.session.now);
-            self.st.follow_backends(running, || now.ns());
+            self.st.follow_reports(running, || now.ns());
         }
     }
 
@@ -85,7 +85,7 @@ impl Hold<'_, '_> {
         if !is_held_back {
             return u64::MAX;
         }
-        let change_ns = self.st.backends_change_ns();
+        let change_ns = self.st.report_changes_ns();
         if !self.st.gates.is_dynamic() {
             return change_ns;
         }

@@ -3,10 +3,10 @@
 use alloc::boxed::Box;
 
 use super::Shard;
-use super::backends::Backends;
 use super::bands::{Priorities, TooManyBands};
 use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
+use super::reports::Reports;
 use super::view::SlabView;
 use crate::admit::gates::BandGates;
 use crate::config::flows::NewSpec;
@@ -23,7 +23,7 @@ pub struct Plan {
     gates: BandGates,
     policy: BandPolicy,
     orders: NewOrders,
-    backends: Option<Box<Backends>>,
+    reports: Option<Box<Reports>>,
     made: Priorities,
     /// Nothing changes if a request named this priority since the last look, or waits in it.
     unless_used: Option<i32>,
@@ -52,7 +52,7 @@ impl Plan {
     pub fn new(
         settings: &PoolSettings,
         max_waiting: u32,
-        backends: Option<Box<Backends>>,
+        reports: Option<Box<Reports>>,
     ) -> Box<Self> {
         let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
         priorities.sort_unstable_by(|a, b| b.cmp(a));
@@ -62,7 +62,7 @@ impl Plan {
             orders: NewOrders::new(settings, max_waiting),
             settings: settings.clone(),
             priorities,
-            backends,
+            reports,
             made: Priorities::new(),
             unless_used: None,
         })
@@ -102,7 +102,7 @@ impl Plan {
         self.policy.inherit(&st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
         core::mem::swap(&mut self.policy, &mut st.policy);
-        st.adopt_backends(&mut self.backends);
+        st.adopt_reports(&mut self.reports);
         st.observes = self.settings.mode == PoolMode::Observe;
         st.tracking.on = self.settings.is_tracked();
         st.tracking.max_hold_ns = self.settings.max_hold_ns();

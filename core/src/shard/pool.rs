@@ -19,11 +19,11 @@ use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
 use crate::types::settings::{PoolMode, PoolSettings};
 
-use super::backends::Backends;
 use super::bands::{BandRanks, BandTable};
 use super::completions::{MAX_QUEUES, OpenQueue};
 use super::orders::{BandOrders, NewOrders};
 use super::refusals::Refusals;
+use super::reports::Reports;
 use super::tracking::Tracking;
 
 /// Flows whose urgent nodes stand in one allocation; few in the loom models.
@@ -130,7 +130,7 @@ pub struct PoolState {
     /// Reading of the detector the holdback names; absent: nothing read.
     pub detector: Option<f64>,
     /// What the backends were reported to do; absent: nothing here reads them.
-    pub backends: Option<Box<Backends>>,
+    pub reports: Option<Box<Reports>>,
     /// When gates may have moved by themselves and somebody waits for that; `u64::MAX`: never.
     pub look_again_ns: u64,
     /// Who runs, where that is kept.
@@ -197,8 +197,8 @@ impl PoolCore {
         bands.sort_unstable_by(|a, b| b.cmp(a));
         let mut gates =
             BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
-        let backends = Watch::new(settings).map(Backends::new);
-        if backends.is_some() {
+        let reports = Watch::new(settings).map(Reports::new);
+        if reports.is_some() {
             gates = gates.expecting_counts();
         }
         let most_bands = settings.most_bands();
@@ -206,7 +206,7 @@ impl PoolCore {
         let is_general = settings.is_tracked()
             || settings.mode == PoolMode::Observe
             || gates.is_dynamic()
-            || backends.is_some();
+            || reports.is_some();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
             gate.set_reserve(band, if is_general { PoolGate::GATED } else { reserve });
@@ -251,7 +251,7 @@ impl PoolCore {
                 is_general,
                 observes: settings.mode == PoolMode::Observe,
                 detector: None,
-                backends,
+                reports,
                 look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 refusals: Refusals::new(),

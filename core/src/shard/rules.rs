@@ -36,7 +36,7 @@ impl PoolState {
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
     pub(super) const fn allows_fast_admits(&self) -> bool {
-        !self.tracking.on && !self.observes && self.backends.is_none()
+        !self.tracking.on && !self.observes && self.reports.is_none()
     }
 
     /// Why requests of a flow are not accepted.

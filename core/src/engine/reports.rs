@@ -10,7 +10,7 @@ use super::Pool;
 use crate::admit::detect::{Mark, Stages, Watch};
 use crate::config::live::Reported;
 use crate::error::Reason;
-use crate::shard::backends::Backends;
+use crate::shard::reports::Reports;
 use crate::types::extend::BackendSample;
 use crate::types::settings::PoolSettings;
 
@@ -122,15 +122,15 @@ impl Pool {
     }
 
     /// The last report as other settings read it. The caller holds the settings in force.
-    pub(super) fn watch_again(&self, settings: &PoolSettings) -> Option<Box<Backends>> {
+    pub(super) fn watch_again(&self, settings: &PoolSettings) -> Option<Box<Reports>> {
         let watch = Watch::new(settings)?;
         let reported = self.meta().live.reported();
         Some(match &*reported {
             Some(Reported { samples, at_ns }) => {
                 let steps = watch.read(samples, *at_ns).0;
-                Backends::with_report(watch, steps)
+                Reports::with_report(watch, steps)
             }
-            None => Backends::new(watch),
+            None => Reports::new(watch),
         })
     }
 }

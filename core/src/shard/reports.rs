@@ -12,7 +12,7 @@ use crate::error::Reason;
 
 /// Plain memory under LOCK; there while something in the pool reads backends.
 #[derive(Debug)]
-pub struct Backends {
+pub struct Reports {
     watch: Watch,
     since: SinceSample,
     /// Where the pool stood when the report in force was begun.
@@ -23,7 +23,7 @@ pub struct Backends {
     next: usize,
 }
 
-impl Backends {
+impl Reports {
     /// For a pool of which nothing is known yet.
     pub fn new(watch: Watch) -> Box<Self> {
         let since = SinceSample::default();
@@ -32,9 +32,9 @@ impl Backends {
 
     /// The same with the readings of a report.
     pub fn with_report(watch: Watch, steps: Box<[Step]>) -> Box<Self> {
-        let mut backends = Self::new(watch);
-        backends.steps = steps;
-        backends
+        let mut reports = Self::new(watch);
+        reports.steps = steps;
+        reports
     }
 
     /// The step in force.
@@ -58,64 +58,64 @@ impl PoolState {
     /// A request was dispatched.
     #[inline(always)]
     pub(super) fn count_dispatch(&mut self, cost: u32) {
-        if let Some(backends) = &mut self.backends {
-            backends.since.dispatched(cost);
+        if let Some(reports) = &mut self.reports {
+            reports.since.dispatched(cost);
         }
     }
 
     /// Before a decision: the step of the report that `now` has reached, and what was added since.
-    pub(super) fn follow_backends(&mut self, running: u32, now: impl FnOnce() -> u64) {
-        let Some(backends) = &mut self.backends else { return };
-        if let Some(next_ns) = backends.next_ns() {
+    pub(super) fn follow_reports(&mut self, running: u32, now: impl FnOnce() -> u64) {
+        let Some(reports) = &mut self.reports else { return };
+        if let Some(next_ns) = reports.next_ns() {
             let now_ns = now();
             if next_ns <= now_ns {
                 self.step_to(now_ns);
             }
         }
         let load = self.load(running);
-        if let Some(Backends { since, .. }) = self.backends.as_deref() {
+        if let Some(Reports { since, .. }) = self.reports.as_deref() {
             self.gates.set_count(since.added(load), || since.saturation(load));
         }
     }
 
     #[cold]
     fn step_to(&mut self, now_ns: u64) {
-        let Some(backends) = self.backends.as_deref_mut() else { return };
-        let due = backends.steps[backends.next..].iter().take_while(|step| step.from_ns <= now_ns);
-        backends.next += due.count();
+        let Some(reports) = self.reports.as_deref_mut() else { return };
+        let due = reports.steps[reports.next..].iter().take_while(|step| step.from_ns <= now_ns);
+        reports.next += due.count();
         self.apply_step();
     }
 
     /// Another step is in force.
     fn apply_step(&mut self) {
-        if let Some(backends) = self.backends.as_deref_mut()
-            && let Some(step) = backends.step()
+        if let Some(reports) = self.reports.as_deref_mut()
+            && let Some(step) = reports.step()
         {
-            backends.since.sample(step.sampled, Some(backends.begun));
+            reports.since.sample(step.sampled, Some(reports.begun));
         }
         self.tell_gates();
     }
 
     /// Makes the gates anew from the step in force.
     fn tell_gates(&mut self) {
-        let step = self.backends.as_deref().and_then(Backends::step);
+        let step = self.reports.as_deref().and_then(Reports::step);
         self.detector = step.and_then(|step| step.signal);
-        if let (Some(backends), Some(step)) = (self.backends.as_deref(), step)
-            && backends.watch.is_source()
+        if let (Some(reports), Some(step)) = (self.reports.as_deref(), step)
+            && reports.watch.is_source()
         {
-            self.gates.set_counted(step.sampled.saturation, |level| backends.since.room(level));
+            self.gates.set_counted(step.sampled.saturation, |level| reports.since.room(level));
         }
     }
 
     /// When the report in force reads as something else.
-    pub(super) fn backends_change_ns(&self) -> u64 {
-        self.backends.as_ref().and_then(|backends| backends.next_ns()).unwrap_or(u64::MAX)
+    pub(super) fn report_changes_ns(&self) -> u64 {
+        self.reports.as_ref().and_then(|reports| reports.next_ns()).unwrap_or(u64::MAX)
     }
 
     /// After a reload, whose gates know of no report: `next` takes over, or what was watched goes on if it is watched
     /// still. Whatever is not needed any more is left in `next`.
-    pub(super) fn adopt_backends(&mut self, next: &mut Option<Box<Backends>>) {
-        let is_same = match (&self.backends, &*next) {
+    pub(super) fn adopt_reports(&mut self, next: &mut Option<Box<Reports>>) {
+        let is_same = match (&self.reports, &*next) {
             (Some(old), Some(new)) => old.watch == new.watch,
             _ => false,
         };
@@ -123,12 +123,12 @@ impl PoolState {
             // Of other gates: all that was counted stays.
             self.tell_gates();
         } else {
-            if let (Some(old), Some(new)) = (&self.backends, next.as_mut()) {
+            if let (Some(old), Some(new)) = (&self.reports, next.as_mut()) {
                 new.since.inherit(&old.since);
                 new.begun = old.begun;
                 new.next = new.steps.len().min(1);
             }
-            core::mem::swap(&mut self.backends, next);
+            core::mem::swap(&mut self.reports, next);
             self.apply_step();
         }
     }
@@ -141,7 +141,7 @@ impl Shard {
     ///
     /// [`Reason::Poisoned`].
     pub(crate) fn begin_report(&self, pool: &PoolCore) -> Result<Option<Mark>, Reason> {
-        let mark = self.locked(pool, |st, _| st.backends.as_ref().map(|it| it.since.mark()));
+        let mark = self.locked(pool, |st, _| st.reports.as_ref().map(|it| it.since.mark()));
         self.look_after(pool);
         mark
     }
@@ -158,10 +158,10 @@ impl Shard {
         mut steps: Box<[Step]>,
     ) -> Result<(), Reason> {
         let replaced = self.reconfigure(pool, |st| {
-            if let Some(backends) = st.backends.as_deref_mut() {
-                core::mem::swap(&mut backends.steps, &mut steps);
-                backends.begun = begun;
-                backends.next = backends.steps.len().min(1);
+            if let Some(reports) = st.reports.as_deref_mut() {
+                core::mem::swap(&mut reports.steps, &mut steps);
+                reports.begun = begun;
+                reports.next = reports.steps.len().min(1);
                 st.apply_step();
             }
             steps
@@ -177,13 +177,13 @@ impl Shard {
     /// [`Reason::Poisoned`].
     pub(crate) fn saturation(&self, pool: &PoolCore) -> Result<f64, Reason> {
         // The count of who runs follows below, and before every decision.
-        self.reconfigure(pool, |st| st.follow_backends(0, || self.clock.now_ns()))?;
+        self.reconfigure(pool, |st| st.follow_reports(0, || self.clock.now_ns()))?;
         let saturation = self.locked(pool, |st, word| {
             let running = st.running(word);
             let gauge = pool.gauge();
-            let (backends, load) = (st.backends.as_deref(), st.load(running));
-            match backends.filter(|_| gauge.is_none() && st.gates.is_counted()) {
-                Some(backends) => backends.since.saturation(load),
+            let (reports, load) = (st.reports.as_deref(), st.load(running));
+            match reports.filter(|_| gauge.is_none() && st.gates.is_counted()) {
+                Some(reports) => reports.since.saturation(load),
                 None => st.gates.saturation(running),
             }
         });

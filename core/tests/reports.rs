@@ -4,9 +4,9 @@
 #![allow(clippy::float_arithmetic, reason = "saturations are compared with what they should be")]
 #![cfg(not(loom))]
 
-#[path = "backends/bed.rs"]
+#[path = "reports/bed.rs"]
 mod bed;
-#[path = "backends/over_time.rs"]
+#[path = "reports/over_time.rs"]
 mod over_time;
 
 use bandgate_core::clock::Clock;
