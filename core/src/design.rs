@@ -97,7 +97,10 @@
 //! | the weights | `select/band/weights.rs` | the same; worked tables in `select/band/TABLES.md` |
 //! | what a reload changes, what an unknown priority gets | `shard/plan.rs`, `engine/{reload,templates}.rs` | `tests/{reload,reload_text,reload_whole,templates}.rs` |
 //! | who bypasses the slots | `shard/exempt.rs` | `tests/exempt.rs` |
-//! | what a pool of backends reads | `admit/detect/` | vectors of saturation, properties beside them |
+//! | how long a request waits, with backends and without | `types/patience.rs`, `shard/backends.rs` | `tests/deadlines.rs` |
+//! | how much may wait | `shard/limits.rs` | `tests/limits.rs` |
+//! | what a pool of backends reads, and when it is stale | `admit/detect/` | vectors of saturation, properties beside them |
+//! | when a report comes into force, what counts as sent since | `shard/reports.rs`, `engine/reports.rs` | `tests/reports.rs` |
 //! | when a band is gated | `admit/ceiling/` (shapes, adaptive, reflective), `admit/gates/` (counts, sources) | vectors of holdback, tests beside them |
 //! | what a cap is, what is charged | `admit/caps.rs`; who waits for it: `queue/bands.rs` | `tests/lifecycle.rs`, `tests/model.rs` |
 //! | order among flows, first come first served | `queue/order.rs` (the key), `queue/band.rs` | `queue/tests` |
@@ -288,6 +291,18 @@
 //! closed by its own past. A property test places bursts on backends at random and reads again.
 //! *Rejected:* smoothing (late where it matters), and subtracting what ended (a request that ends on one backend makes no
 //! room in the queue of another).
+//! Where tokens count, the pool keeps track of who runs, since only the entry of a request says what it cost; a hybrid
+//! request is then bounded by both of its terms together, so such a pool opens late rather than early.
+//!
+//! ## A report is read over its whole life at once
+//! A sample ages when nobody reports, and age decides what it counts as. So a report is read on the host's thread for now
+//! and for each later time at which a sample becomes stale, at most 33 times, neighbours together beyond that. Under LOCK a
+//! pool moves on to the step its clock has reached: by its next decision, or by a timer if somebody is held back. No
+//! detector runs under LOCK, and a clock turned by hand gives the same decisions. The report is kept: a reload that
+//! changes the detector reads it again, with the age it has. One without a detector forgets it.
+//! *Rejected:* detectors under LOCK (as long as there are backends, and a host's own could call back); a timer of the
+//! reporting thread, whose decisions would depend on when it ran; merging reports of several threads, which needs a
+//! name and an end of life for each source: the last report stands whole, and a gauge stands before it.
 //!
 //! ## Backends of which nothing is known
 //! Metrics that are stale count as full, or not at all, or are probed: one request at a time while the pool is otherwise

@@ -18,6 +18,7 @@ mod permit;
 mod pool;
 mod queue;
 mod reload;
+mod reports;
 mod request;
 mod templates;
 
@@ -37,6 +38,7 @@ pub use permit::{Admitted, OwnedPermit, Permit};
 pub use pool::{CancelAnswer, Pool, Submitted};
 pub use queue::{Completion, CompletionQueue, QueueError, QueueRef};
 pub use reload::{ConfigInfo, ReloadError};
+pub use reports::{ReportError, ReportMark};
 pub use request::{Band, Flow, Request, Ticket};
 
 use crate::clock::Clock;

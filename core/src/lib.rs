@@ -63,7 +63,7 @@ pub use engine::EngineBuilder;
 pub use engine::{
     Admit, Admitted, Band, BandError, BandOutcomes, CancelAnswer, Completion, CompletionQueue,
     ConfigInfo, Engine, Flow, FlowName, Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused,
-    ReloadError, Request, StartError, Submitted, Ticket, Waiting,
+    ReloadError, ReportError, ReportMark, Request, StartError, Submitted, Ticket, Waiting,
 };
 pub use error::Reason;
 pub use shard::Progress;

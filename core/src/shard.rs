@@ -42,6 +42,7 @@ pub mod plan;
 pub mod pool;
 mod quick;
 pub mod refusals;
+pub mod reports;
 mod rules;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -5,8 +5,18 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::types::extend::BackendSample;
 use crate::types::settings::{BandSettings, PoolSettings};
 use crate::types::template::UnknownPriority;
+
+/// The last report of a pool's backends, kept for a detector that a reload brings.
+#[derive(Debug)]
+pub struct Reported {
+    /// As the host gave them.
+    pub samples: Vec<BackendSample>,
+    /// When, in nanoseconds of the engine's clock.
+    pub at_ns: u64,
+}
 
 /// The current settings of one pool. Cold calls only: takes a mutex.
 #[derive(Debug)]
@@ -15,6 +25,7 @@ pub struct Live {
     /// Every priority the pool ever had, as it was made: what waits in a band keeps its place in the order, so the
     /// order is that of the priority for the pool's life.
     made: Mutex<Vec<BandSettings>>,
+    reported: Mutex<Option<Reported>>,
     /// The bands that exist because a template made them. Taken after `now`.
     templated: Mutex<Vec<FromTemplate>>,
     /// When they were last looked through, in nanoseconds of the engine's clock.
@@ -38,6 +49,7 @@ impl Live {
             now: Mutex::new(settings),
             templated: Mutex::default(),
             swept_ns: Mutex::default(),
+            reported: Mutex::default(),
         }
     }
 
@@ -93,6 +105,12 @@ impl Live {
     pub fn lock(&self) -> MutexGuard<'_, PoolSettings> {
         // They are replaced whole or not at all, so a panic in between leaves them as they were.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last report, to read or to replace; who replaces it holds the settings too.
+    pub fn reported(&self) -> MutexGuard<'_, Option<Reported>> {
+        // Replaced whole.
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn made(&self) -> MutexGuard<'_, Vec<BandSettings>> {

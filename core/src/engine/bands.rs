@@ -140,12 +140,12 @@ impl Pool {
 
     /// Puts validated settings in force at the next decision.
     pub(super) fn put_in_force(&self, settings: &PoolSettings) -> Result<(), BandError> {
-        self.adopt(settings, Plan::new(settings, self.core()))
+        self.adopt(settings, self.plan(settings))
     }
 
     /// The same with their slots too.
     pub(super) fn put_in_force_with_slots(&self, settings: &PoolSettings) -> Result<(), BandError> {
-        let mut plan = Plan::new(settings, self.core());
+        let mut plan = self.plan(settings);
         plan.set_slots(settings.slots);
         self.adopt(settings, plan)
     }
@@ -156,8 +156,12 @@ impl Pool {
         settings: &PoolSettings,
         lacks: i32,
     ) -> Result<(), BandError> {
-        let plan = Plan::new(settings, self.core());
+        let plan = self.plan(settings);
         self.adopt(settings, plan.unless_used(lacks))
+    }
+
+    fn plan(&self, settings: &PoolSettings) -> Box<Plan> {
+        Plan::new(settings, self.core(), self.watch_again(settings))
     }
 
     fn adopt(&self, settings: &PoolSettings, plan: Box<Plan>) -> Result<(), BandError> {
@@ -172,6 +176,10 @@ impl Pool {
         })?;
         self.meta().live.note_orders(settings);
         self.set_times_to_live(settings);
+        if !settings.reads_backends() {
+            // What it says is out of date when a detector comes back.
+            *self.meta().live.reported() = None;
+        }
         Ok(())
     }
 }

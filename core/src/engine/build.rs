@@ -22,7 +22,8 @@ use crate::shard::pool::PoolCore;
 use crate::shard::{Decider, Shard, Sleeper};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Numbers};
 use crate::types::MAX_BANDS;
-use crate::types::policy::{BandSelection, Holdback};
+use crate::types::policy::{Adaptive, BandSelection, Holdback, Signal};
+use crate::types::saturation::SaturationSource;
 use crate::types::settings::{DriverKind, PoolSettings, Settings};
 
 /// Why an engine was not started; nothing was left behind.
@@ -86,6 +87,7 @@ impl Faults {
             }
         }
         self.policies(pool);
+        self.detectors(pool);
     }
 
     fn policies(&mut self, pool: &PoolSettings) {
@@ -107,6 +109,23 @@ impl Faults {
         if pool.holdback == Holdback::SoftReflective && is_wfq {
             self.0.push(format!("{}: {}", at("holdback"), Holdback::REFLECTIVE_BESIDE_WFQ));
         }
+    }
+
+    /// The detectors of a pool.
+    fn detectors(&mut self, pool: &PoolSettings) {
+        let at = |field: &str| format!("pools.{}.{field}", pool.name);
+        let signal_at = at("holdback.adaptive.signal");
+        if let Holdback::Adaptive(Adaptive { signal: Signal::Detector(name), .. }) = &pool.holdback
+            && !pool.signal.as_ref().is_some_and(SaturationSource::is_detector)
+        {
+            let fix = "the pool's settings do not say what it reads: set `signal` to a detector";
+            self.0.push(format!("{signal_at}: {name}: {fix}"));
+        }
+        let of_source = crate::admit::detect::faults(&pool.saturation).into_iter();
+        let field = |field: &str| at(&format!("saturation.{field}"));
+        self.0.extend(of_source.map(|(name, fault)| format!("{}: {fault}", field(name))));
+        let of_signal = pool.signal.iter().flat_map(crate::admit::detect::faults);
+        self.0.extend(of_signal.map(|(name, fault)| format!("{signal_at}.{name}: {fault}")));
     }
 
     fn names<'a>(&mut self, field: &str, names: impl Iterator<Item = &'a str>) {

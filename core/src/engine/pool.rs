@@ -439,8 +439,8 @@ impl Pool {
         valid
     }
 
-    /// Sets the saturation that gates and WFQ mode follow, 0 and up, instead of running / capacity; `None`
-    /// goes back. NaN and negative values are refused: `false`, nothing changes.
+    /// Sets the saturation that gates and WFQ mode follow, 0 and up, instead of running / capacity or what a detector
+    /// reads; `None` goes back. NaN and negative values are refused: `false`, nothing changes.
     pub fn set_saturation(&self, saturation: Option<f64>) -> bool {
         let valid = saturation.is_none_or(|s| s >= 0.0) && !self.is_forked();
         if valid {

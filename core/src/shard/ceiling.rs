@@ -238,6 +238,7 @@ impl Hold<'_, '_> {
         if self.st.queues.waiting() == 0 || self.st.backends.none_exists() {
             return false;
         }
+        self.follow_reports();
         let running = self.running();
         let ready = self.st.ready_by_rank();
         let candidates = self.st.gates.eligible(running) & ready;

@@ -1,4 +1,4 @@
-//! Gates that follow more than the running requests: ceilings that move, samples of backends, tokens in flight.
+//! Gates that follow more than the running requests: ceilings that move, reports of backends.
 //!
 //! All of it belongs to general turns; pools whose gates are slot counts never come here.
 
@@ -30,8 +30,7 @@ impl PoolState {
 
     /// Whether gates need to be told more than how many run.
     pub(super) fn gates_need_more(&self) -> bool {
-        let gates = &self.gates;
-        gates.is_dynamic() || gates.counts_dispatches() || gates.counts_tokens()
+        self.gates.is_dynamic() || self.reports.is_some()
     }
 }
 
@@ -84,7 +83,7 @@ impl Hold<'_, '_> {
 
     #[cold]
     fn refresh_closely(&mut self) {
-        self.st.gates.set_tokens(self.st.tracking.tokens);
+        self.follow_reports();
         if self.st.gates.is_dynamic() {
             let input = self.gate_input();
             let before = self.st.gates.faults();
@@ -96,12 +95,22 @@ impl Hold<'_, '_> {
         }
     }
 
+    /// Tells the gates what the last report and the dispatches since come to by now.
+    #[inline]
+    pub(super) fn follow_reports(&mut self) {
+        if self.st.reports.is_some() {
+            let (running, now) = (self.running(), self.session.now);
+            self.st.follow_reports(running, || now.ns());
+        }
+    }
+
     fn gate_input(&self) -> GateInput {
         let limit = self.shard.slab().capacity();
         self.st.gate_input(self.running(), limit, self.session.now.ns())
     }
 
-    /// At the end of a hold: when ceilings may have moved although nothing happened, if somebody is held back.
+    /// At the end of a hold: when ceilings may have moved, or a report grown old, although nothing happened, if
+    /// somebody is held back.
     #[inline(always)]
     pub(super) fn settle_look_again(&mut self) {
         if self.st.is_general {
@@ -114,10 +123,14 @@ impl Hold<'_, '_> {
         // Not asked of the last walk: a newcomer that is gated is queued without one. Without a free slot the release
         // that makes one finds whatever moved.
         let is_held_back = self.st.queues.waiting() != 0 && self.word.free() > 0;
-        if !is_held_back || !self.st.gates.is_dynamic() {
+        if !is_held_back {
             return u64::MAX;
         }
+        let change_ns = self.st.report_changes_ns();
+        if !self.st.gates.is_dynamic() {
+            return change_ns;
+        }
         let after = self.st.gates.look_again_ns(&self.gate_input());
-        after.map_or(u64::MAX, |after| self.session.now.ns().saturating_add(after))
+        after.map_or(change_ns, |after| self.session.now.ns().saturating_add(after).min(change_ns))
     }
 }

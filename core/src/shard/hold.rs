@@ -345,7 +345,7 @@ impl<'s, 'n> Hold<'s, 'n> {
     #[inline(always)]
     fn charge(&mut self, flow: u32, cost: u32) {
         self.word = self.word.add_free(-1);
-        self.st.gates.count_dispatch();
+        self.st.count_dispatch(cost);
         if flow != NONE {
             self.st.caps.take(flow, cost);
         }

@@ -8,6 +8,7 @@ use super::hold::Hold;
 use super::limits::QueueLimits;
 use super::orders::NewOrders;
 use super::pool::{PoolCore, PoolState};
+use super::reports::Reports;
 use super::view::SlabView;
 use crate::admit::gates::BandGates;
 use crate::config::flows::NewSpec;
@@ -24,6 +25,7 @@ pub struct Plan {
     gates: BandGates,
     policy: BandPolicy,
     orders: NewOrders,
+    reports: Option<Box<Reports>>,
     made: Priorities,
     /// Slots from now on; absent: as they are.
     slots: Option<u32>,
@@ -50,23 +52,23 @@ impl From<TooManyBands> for Refused {
 }
 
 impl Plan {
-    /// For validated settings of this pool. Allocates.
-    pub fn new(settings: &PoolSettings, pool: &PoolCore) -> Box<Self> {
+    /// For validated settings of this pool, with the readings of the last report its backends had. Allocates.
+    pub fn new(
+        settings: &PoolSettings,
+        pool: &PoolCore,
+        reports: Option<Box<Reports>>,
+    ) -> Box<Self> {
         let max_waiting = pool.max_waiting();
         let mut priorities: Priorities = settings.bands.iter().map(|band| band.priority).collect();
         priorities.sort_unstable_by(|a, b| b.cmp(a));
         Box::new(Self {
-            gates: BandGates::new(
-                &settings.holdback,
-                &settings.selection,
-                &priorities,
-                settings.slots,
-            ),
+            gates: gates(settings, &priorities, settings.slots),
             policy: BandPolicy::new(&settings.selection, &priorities),
             orders: NewOrders::new(settings, max_waiting),
             limits: QueueLimits::new(settings, pool.table(), pool.most_bands(), max_waiting),
             settings: settings.clone(),
             priorities,
+            reports,
             made: Priorities::new(),
             slots: None,
             unless_used: None,
@@ -111,9 +113,8 @@ impl Plan {
         self.orders.swap(orders, pool.table(), queues);
         if standing != self.priorities {
             // Closed bands with waiters keep their place, and with it a ceiling and a weight.
-            let Self { settings, gates, policy, .. } = self;
-            *gates = BandGates::new(&settings.holdback, &settings.selection, &standing, st.slots);
-            policy.set_bands(&standing);
+            self.gates = gates(&self.settings, &standing, st.slots);
+            self.policy.set_bands(&standing);
         }
         self.limits.on |= shard.reserve().is_some();
         self.limits.place(&self.settings, pool.table(), pool.max_waiting());
@@ -123,6 +124,7 @@ impl Plan {
         self.policy.inherit(&mut st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
         core::mem::swap(&mut self.policy, &mut st.policy);
+        st.adopt_reports(&mut self.reports);
         st.observes = self.settings.mode == PoolMode::Observe;
         st.tracking.on = self.settings.is_tracked();
         st.tracking.max_hold_ns = self.settings.max_hold_ns();
@@ -132,6 +134,11 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+fn gates(settings: &PoolSettings, priorities: &[i32], slots: u32) -> BandGates {
+    let gates = BandGates::new(&settings.holdback, &settings.selection, priorities, slots);
+    if settings.reads_backends() { gates.expecting_counts() } else { gates }
 }
 
 /// Rows changed in one hold of LOCK.

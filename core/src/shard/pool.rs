@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use crossbeam_utils::CachePadded;
 
 use crate::admit::caps::Caps;
+use crate::admit::detect::Watch;
 use crate::admit::gates::BandGates;
 use crate::admit::word::{PoolGate, PoolWord};
 use crate::queue::BandQueues;
@@ -27,6 +28,7 @@ use super::limits::QueueLimits;
 use super::orders::{BandOrders, NewOrders};
 use super::outcomes::Outcomes;
 use super::refusals::Refusals;
+use super::reports::Reports;
 use super::tracking::Tracking;
 
 /// Flows whose urgent nodes stand in one allocation; few in the loom models.
@@ -138,7 +140,9 @@ pub struct PoolState {
     pub observes: bool,
     /// Reading of the detector the holdback names; absent: nothing read.
     pub detector: Option<f64>,
-    /// When ceilings may have moved by themselves and somebody waits for that; `u64::MAX`: never.
+    /// What the backends were reported to do; absent: nothing here reads them.
+    pub reports: Option<Box<Reports>>,
+    /// When gates may have moved by themselves and somebody waits for that; `u64::MAX`: never.
     pub look_again_ns: u64,
     /// Who runs, where that is kept.
     pub tracking: Tracking,
@@ -210,7 +214,12 @@ impl PoolCore {
     ) -> Self {
         let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
         bands.sort_unstable_by(|a, b| b.cmp(a));
-        let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
+        let mut gates =
+            BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
+        let reports = Watch::new(settings).map(Reports::new);
+        if reports.is_some() {
+            gates = gates.expecting_counts();
+        }
         let most_bands = settings.most_bands();
         let gate = PoolGate::new(units);
         // Limits concern who waits: admits that need not are as fast as ever.
@@ -219,7 +228,7 @@ impl PoolCore {
             || settings.mode == PoolMode::Observe
             || matches!(settings.selection, BandSelection::Custom(_))
             || gates.is_dynamic()
-            || gates.counts_dispatches();
+            || reports.is_some();
         let is_general = is_slow || settings.is_limited();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
@@ -267,6 +276,7 @@ impl PoolCore {
                 is_general,
                 observes: settings.mode == PoolMode::Observe,
                 detector: None,
+                reports,
                 look_again_ns: u64::MAX,
                 tracking: Tracking::new(settings.is_tracked(), settings.max_hold_ns()),
                 backends: Backends::new(settings),

@@ -142,7 +142,7 @@ impl Hold<'_, '_> {
             self.st.policy.record(eligible, rank);
         }
         self.word = self.word.add_free(-1);
-        self.st.gates.count_dispatch();
+        self.st.count_dispatch(cost);
         if flow != NONE {
             self.st.caps.take_beyond(flow, cost);
         }
@@ -157,7 +157,7 @@ impl Hold<'_, '_> {
             }
             let Some((idx, body)) = self.pop_waiter() else { continue };
             self.word = self.word.add_free(-1);
-            self.st.gates.count_dispatch();
+            self.st.count_dispatch(body.cost);
             if body.flow != NONE {
                 self.st.caps.take_beyond(body.flow, body.cost);
             }

@@ -42,7 +42,11 @@ impl PoolState {
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
     pub(super) const fn allows_fast_admits(&self) -> bool {
-        !self.tracking.on && !self.observes && !self.backends.none_exists()
+        !self.tracking.on
+            && !self.observes
+            && self.reports.is_none()
+            && !self.backends.none_exists()
+            && !matches!(self.policy, BandPolicy::Custom(_))
     }
 
     /// Bands with somebody who may be next, by rank.

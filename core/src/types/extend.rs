@@ -43,6 +43,7 @@
 //! | a panic | unwinds to the caller whose call decided; the pool is poisoned |
 
 use core::fmt;
+use core::time::Duration;
 
 use super::BandMask;
 
@@ -208,4 +209,10 @@ pub struct Sampled {
 pub trait SaturationDetector: fmt::Debug + Send + Sync {
     /// The saturation of these backends. What is no number, or below 0, counts as 1.0, each field of it.
     fn read(&self, samples: &[BackendSample]) -> Sampled;
+
+    /// The age above which metrics are read as something else; `None`: age says nothing. A pool then reads a report
+    /// once for each time at which one of its samples passes that age, and follows the readings as time goes by.
+    fn stale_after(&self) -> Option<Duration> {
+        None
+    }
 }

@@ -12,14 +12,32 @@ pub enum SaturationSource {
     Slots,
     /// The host sets it; until it does, and after it takes it back, as [`Slots`](Self::Slots).
     Gauge,
-    /// In-flight requests or tokens of the backends, as the host reports them; until its first report as
-    /// [`Slots`](Self::Slots).
+    /// In-flight requests or tokens of the backends, as the host [reports](crate::Pool::report_backends) them; until
+    /// its first report as [`Slots`](Self::Slots). Where tokens count the pool keeps track of who runs.
     Concurrency(ConcurrencyParams),
-    /// Queues and KV caches of the backends, as the host reports them; until its first report as
-    /// [`Slots`](Self::Slots).
+    /// Queues and KV caches of the backends, as the host [reports](crate::Pool::report_backends) them; until its
+    /// first report as [`Slots`](Self::Slots). Without another report they become stale by the engine's clock.
     Utilization(UtilizationParams),
     /// The host's own detector over the backends it reports.
     Custom(CustomDetector),
+}
+
+impl SaturationSource {
+    /// Whether it reads backends.
+    pub const fn is_detector(&self) -> bool {
+        matches!(self, Self::Concurrency(_) | Self::Utilization(_))
+    }
+
+    /// Whether it asks for the tokens of those who run.
+    pub const fn counts_tokens(&self) -> bool {
+        matches!(
+            self,
+            Self::Concurrency(ConcurrencyParams {
+                mode: ConcurrencyMode::Tokens | ConcurrencyMode::Hybrid,
+                ..
+            })
+        )
+    }
 }
 
 /// How the ratios of several backends become one.

@@ -60,6 +60,8 @@ pub struct PoolSettings {
     pub holdback: Holdback,
     /// Where its saturation comes from.
     pub saturation: SaturationSource,
+    /// The detector that the signal of its adaptive holdback names; absent: it names none.
+    pub signal: Option<SaturationSource>,
     /// Most cost (tokens) one request may have, 1..=16,777,216.
     pub max_cost: u32,
     /// Flows this pool may intern, 1..=1,048,576.
@@ -214,6 +216,7 @@ impl PoolSettings {
             selection: BandSelection::Strict,
             holdback: Holdback::None,
             saturation: SaturationSource::Slots,
+            signal: None,
             max_cost: Self::MAX_COST,
             max_flows: 1 << 18,
             ring_capacity: Self::DEFAULT_RING,
@@ -237,7 +240,16 @@ impl PoolSettings {
 
     /// Whether the pool keeps track of who runs.
     pub fn is_tracked(&self) -> bool {
-        self.holders || self.max_hold.is_some() || self.holdback.looks_at_busy_bands()
+        self.holders
+            || self.max_hold.is_some()
+            || self.holdback.looks_at_busy_bands()
+            || self.saturation.counts_tokens()
+    }
+
+    /// Whether something in it follows reports of its backends.
+    pub fn reads_backends(&self) -> bool {
+        let signal = self.signal.as_ref().is_some_and(SaturationSource::is_detector);
+        signal || self.saturation.is_detector()
     }
 
     /// Whether anything that waits in the pool is limited.

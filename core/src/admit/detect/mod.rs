@@ -3,6 +3,7 @@
 //! - [`concurrency`]: requests or tokens in flight over what fills a backend;
 //! - [`utilization`]: queue depth and KV cache over their thresholds, with rules for stale metrics;
 //! - [`stages`]: each for prefill and decode apart, the higher one counts;
+//! - [`aging`]: what the same samples read as they grow old;
 //! - [`since`]: what was dispatched since the sample, so that a burst is stopped by its own count.
 //!
 //! A detector runs on the thread that reports the samples. What it answers reaches the gates as integers; nothing
@@ -15,10 +16,12 @@
 )]
 
 use alloc::boxed::Box;
+use core::time::Duration;
 
 use crate::types::extend::{BackendSample, Sampled, SaturationDetector};
 use crate::types::saturation::{Aggregate, SaturationSource};
 
+pub mod aging;
 pub mod concurrency;
 pub mod since;
 pub mod stages;
@@ -28,8 +31,9 @@ mod validate;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use aging::{Step, Watch};
 pub use concurrency::Concurrency;
-pub use since::{Mark, SinceSample};
+pub use since::{Load, Mark, SinceSample};
 pub use stages::{Stages, role_of};
 pub use utilization::Utilization;
 pub use validate::faults;
@@ -77,6 +81,14 @@ impl SaturationDetector for Detector {
             Self::Concurrency(detector) => detector.read(samples),
             Self::Utilization(detector) => detector.read(samples),
             Self::Custom(detector) => detector.read(samples),
+        }
+    }
+
+    fn stale_after(&self) -> Option<Duration> {
+        match self {
+            Self::Concurrency(detector) => detector.stale_after(),
+            Self::Utilization(detector) => detector.stale_after(),
+            Self::Custom(detector) => detector.stale_after(),
         }
     }
 }

@@ -18,6 +18,21 @@ pub struct Mark {
     cost: u64,
 }
 
+/// What runs in a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Requests.
+    pub running: u32,
+    /// Their cost in tokens; `None`: not known of each.
+    pub tokens: Option<u64>,
+}
+
+impl From<u32> for Load {
+    fn from(running: u32) -> Self {
+        Self { running, tokens: None }
+    }
+}
+
 /// The last sample of a pool and what was dispatched since. Plain memory under LOCK; no call allocates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SinceSample {
@@ -44,8 +59,9 @@ impl SinceSample {
         self.per_dispatch = units(sampled.per_dispatch);
         self.per_token = units(sampled.per_token);
         self.sampled = sampled;
-        let dispatched = self.total.dispatched.wrapping_sub(begun.dispatched);
-        let cost = self.total.cost.wrapping_sub(begun.cost);
+        // A mark of before the detector was taken away and came back is ahead: as if it were of this moment.
+        let dispatched = self.total.dispatched.saturating_sub(begun.dispatched);
+        let cost = self.total.cost.saturating_sub(begun.cost);
         // The larger of two sums is at most the sum of the larger ones, so this is the one place that adds both.
         self.added = dispatched
             .saturating_mul(self.per_dispatch)
@@ -77,19 +93,24 @@ impl SinceSample {
 
     /// What was added, to compare with [`room`](Self::room): gated, or reached, iff `added >= room`.
     ///
-    /// Of the requests dispatched since the sample at most `running` are still there, and one that has ended adds
-    /// nothing; a cost cannot be told apart like that, so tokens count until the next sample.
+    /// Of the requests dispatched since the sample at most those that run are still there, and one that has ended
+    /// adds nothing. Where tokens count and nobody knows those of who runs, they count until the next sample.
     #[inline]
-    pub fn added(&self, running: u32) -> u64 {
-        if self.sampled.probe { u64::from(running) } else { self.grown(running) }
+    pub fn added(&self, load: impl Into<Load>) -> u64 {
+        let load = load.into();
+        if self.sampled.probe { u64::from(load.running) } else { self.grown(load) }
     }
 
     #[inline]
-    fn grown(&self, running: u32) -> u64 {
-        if self.per_token > 0 {
-            return self.added;
-        }
-        self.added.min(u64::from(running).saturating_mul(self.per_dispatch))
+    fn grown(&self, load: Load) -> u64 {
+        let requests = u64::from(load.running).saturating_mul(self.per_dispatch);
+        let most = match load.tokens {
+            _ if self.per_token == 0 => requests,
+            // Each adds the larger of two terms: at most both.
+            Some(tokens) => requests.saturating_add(tokens.saturating_mul(self.per_token)),
+            None => return self.added,
+        };
+        self.added.min(most)
     }
 
     /// The saturation now, for views and metrics.
@@ -97,8 +118,13 @@ impl SinceSample {
         clippy::cast_precision_loss,
         reason = "a view: 53 bits of it are more than anybody reads"
     )]
-    pub fn saturation(&self, running: u32) -> f64 {
-        self.sampled.saturation + self.grown(running) as f64 / WHOLE
+    pub fn saturation(&self, load: impl Into<Load>) -> f64 {
+        self.sampled.saturation + self.grown(load.into()) as f64 / WHOLE
+    }
+
+    /// Goes on counting where another count of the same pool stops, so that its marks stay good.
+    pub fn inherit(&mut self, old: &Self) {
+        self.total = old.total;
     }
 
     /// The sample as it came.

@@ -12,8 +12,8 @@
 //!
 //! Under `probe` a backend of which nothing is known neither opens nor closes the pool while another is known. If none
 //! is, an idle pool lets one request through and no second while it runs: a backend that reports only when it is used is
-//! noticed again, and one that is really full gets one request too many. A host that stops reporting altogether is not
-//! seen from here, since age is what it reports.
+//! noticed again, and one that is really full gets one request too many. A host that stops reporting altogether makes
+//! every sample stale in time (see [`aging`](super::aging)).
 //!
 //! **One dispatch** raises `waiting` of one backend by 1 at most, so its ratio by `1 / queueDepthThreshold` and the pool
 //! by that over n (mean) or by all of it (max). n are the backends that counted; if all are left out, all of them, so
@@ -21,6 +21,8 @@
 //! where caches fill before queues do, the bound is the queue's all the same.
 //!
 //! No backend at all is full (1.0).
+
+use core::time::Duration;
 
 use super::{Ratios, spread};
 use crate::types::extend::{BackendSample, Sampled, SaturationDetector};
@@ -93,5 +95,9 @@ impl SaturationDetector for Utilization {
             probe: is_blind && policy == StalenessPolicy::Probe,
             ..Sampled::default()
         }
+    }
+
+    fn stale_after(&self) -> Option<Duration> {
+        Some(self.params.stale_after)
     }
 }

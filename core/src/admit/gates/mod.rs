@@ -9,10 +9,8 @@
 //! | --- | --- |
 //! | every decision of a pool with [`BandGates::is_dynamic`] | [`BandGates::refresh`], before the next two |
 //! | every decision | [`BandGates::eligible`], then [`BandGates::reading`] |
-//! | a dispatch, where the saturation is sampled | [`BandGates::count_dispatch`] |
-//! | tokens in flight changed, where they count | [`BandGates::set_tokens`] |
-//! | a sample whose steps differ by request | [`BandGates::set_counted`], then [`BandGates::set_count`] before every decision |
-//! | a sample, a gauge, another source, other slots | [`BandGates::set_sampled`], [`BandGates::set_gauge`], [`BandGates::set_source`], [`BandGates::resize`]; then publish the [`BandGates::reserve`] of every band |
+//! | a sample of the backends | [`BandGates::set_counted`], then [`BandGates::set_count`] before every decision |
+//! | a gauge, other slots | [`BandGates::set_gauge`], [`BandGates::resize`]; then publish the [`BandGates::reserve`] of every band |
 //!
 //! A pool whose gates move by more than its running requests has every band's reserve at
 //! [`PoolGate::GATED`]: the pool-only fast path then never admits, and every admit is decided under LOCK.
@@ -29,11 +27,11 @@ use super::ceiling::policy::{CeilingPolicy, Moment};
 use super::ceiling::{Ceilings, gated};
 use super::saturation::Thresholds;
 use super::word::PoolGate;
-use crate::types::extend::{Millionths, Sampled, UsageLimit};
+use crate::types::extend::{Millionths, UsageLimit};
 use crate::types::policy::{BandSelection, Holdback, Reading};
 use crate::types::{BandMask, MAX_BANDS, first_bands};
 
-pub use source::{Counts, MAX_TOKENS, Source};
+pub use source::Source;
 use source::{Limits, ThresholdCounts};
 
 /// Ceilings, limits and thresholds of one pool. Plain memory under LOCK.
@@ -57,8 +55,7 @@ pub struct BandGates {
     /// The saturation the host set, which stands before the source.
     gauge: Option<f64>,
     slots: u32,
-    dispatched: u32,
-    /// Tokens in flight, or what the caller counts.
+    /// What the caller counts.
     count: u64,
     policy: CeilingPolicy,
     /// Most urgent first.
@@ -131,7 +128,6 @@ impl BandGates {
             source: Source::Running,
             gauge: None,
             slots,
-            dispatched: 0,
             count: 0,
             policy,
             bands: bands.iter().copied().collect(),
@@ -153,16 +149,6 @@ impl BandGates {
         self.policy.is_dynamic()
     }
 
-    /// Whether each dispatch has to be told by [`count_dispatch`](Self::count_dispatch).
-    pub fn counts_dispatches(&self) -> bool {
-        matches!(self.source, Source::Stepped { per_dispatch, .. } if per_dispatch > 0.0)
-    }
-
-    /// Whether tokens in flight have to be told by [`set_tokens`](Self::set_tokens).
-    pub fn counts_tokens(&self) -> bool {
-        matches!(self.source, Source::Tokens { .. } | Source::Hybrid { .. })
-    }
-
     /// Whether the pool-only fast path can know these gates: they follow the running requests and nothing else.
     pub fn is_slot_count(&self) -> bool {
         !self.is_dynamic() && self.effective().is_slot_count()
@@ -180,45 +166,19 @@ impl BandGates {
         self.recount();
     }
 
-    /// What saturation is computed from, as long as no gauge is set. Counts of dispatches and tokens begin anew.
-    pub fn set_source(&mut self, source: Source) {
-        self.source = source;
-        (self.dispatched, self.count) = (0, 0);
-        self.recount();
-    }
-
-    /// A new sample of the backends: the dispatches since the last one are in it.
-    pub fn set_sampled(&mut self, sampled: Sampled) {
-        self.source = Source::sampled(sampled);
-        self.dispatched = 0;
-        self.recount();
-    }
-
-    /// A request was dispatched since the last sample. Nothing happens where the source counts no dispatches.
-    #[inline]
-    pub fn count_dispatch(&mut self) {
-        if self.counts_dispatches() {
-            self.dispatched = self.dispatched.saturating_add(1);
-            self.open_for = 0;
-        }
-    }
-
-    /// Tokens in flight. Nothing happens where the source does not count them.
-    #[inline]
-    pub fn set_tokens(&mut self, tokens: u64) {
-        if self.count != tokens && self.counts_tokens() {
-            self.count = tokens;
-            self.open_for = 0;
-        }
+    /// Makes room for [`set_counted`](Self::set_counted), which may be called under LOCK and must not allocate there.
+    #[must_use]
+    pub fn expecting_counts(mut self) -> Self {
+        self.limits.make_many();
+        self
     }
 
     /// From now on the caller counts. `count_of` says for a saturation at which count it is reached (0: it is now,
-    /// `u64::MAX`: never); it must not fall as the level rises. Such a source is for samples whose steps are not
-    /// the same for every dispatch. `saturation` is the sample's; NaN counts as 1.0.
+    /// `u64::MAX`: never); it must not fall as the level rises. `saturation` is the sample's; NaN counts as 1.0.
     pub fn set_counted(&mut self, saturation: f64, count_of: impl Fn(f64) -> u64) {
         let saturation = if saturation.is_nan() { 1.0 } else { saturation };
         self.source = Source::Counted { saturation };
-        (self.dispatched, self.count) = (0, 0);
+        self.count = 0;
         self.limits.fill_many(&self.ceilings, &count_of);
         if let Some((thresholds, counts)) = &mut self.thresholds {
             // As the thresholds are compared: an inverted pair must not deactivate as it activates.
@@ -246,25 +206,15 @@ impl BandGates {
         matches!(self.source, Source::Counted { .. })
     }
 
-    /// Dispatches counted since the last sample.
-    pub fn dispatched(&self) -> u32 {
-        self.dispatched
-    }
-
-    /// Goes on where other gates stop that this pool had until now: source, counts, gauge, slots, faults, and the
-    /// state of a policy of ours of the same kind. For a reload, under LOCK; a host's policy begins anew, and what
-    /// the caller counts has to be told again by [`set_counted`](Self::set_counted).
+    /// Goes on where other gates stop that this pool had until now: gauge, slots, faults, and the state of a policy
+    /// of ours of the same kind. For a reload, under LOCK; a host's policy begins anew, and what the caller counts
+    /// has to be told again by [`set_counted`](Self::set_counted).
     pub fn inherit(&mut self, old: &Self) {
         self.policy.inherit(&old.policy);
-        (self.source, self.gauge, self.slots) = (old.source, old.gauge, old.slots);
-        (self.dispatched, self.count) = (old.dispatched, old.count);
+        (self.gauge, self.slots) = (old.gauge, old.slots);
         self.faults = self.faults.saturating_add(old.faults);
         self.is_fault_told |= old.is_fault_told;
         self.recount();
-        if let Source::Counted { saturation } = self.source {
-            // Nothing is known of the counts of these ceilings; the sample itself holds until they are told.
-            self.set_counted(saturation, |level| if saturation >= level { 0 } else { u64::MAX });
-        }
     }
 
     fn effective(&self) -> Source {
@@ -286,8 +236,7 @@ impl BandGates {
 
     /// The saturation the gate compares while `running` requests run.
     pub fn saturation(&self, running: u32) -> f64 {
-        let Self { slots, dispatched, count: tokens, .. } = *self;
-        self.effective().saturation(&Counts { running, slots, dispatched, tokens })
+        self.effective().saturation(running, self.slots)
     }
 
     /// The same as a host's band selection is shown it.
@@ -351,26 +300,21 @@ impl BandGates {
     /// requests alone, or, where those do not count, until something is set.
     fn look_closely(&mut self, running: u32) {
         let source = self.effective();
-        let few = if let Source::Stepped { .. } = source { self.dispatched } else { running };
-        let many = source.counts_many().then_some(self.count);
+        let count = matches!(source, Source::Counted { .. }).then_some(self.count);
         let bands = self.ceilings.len();
         let open = if self.is_dynamic() {
             let saturation = self.saturation(running);
             self.ceilings.partition_point(|&ceiling| !gated(saturation, ceiling))
+        } else if let (Some(count), Some(limits)) = (count, &self.limits.many) {
+            limits[..bands].partition_point(|&limit| count < limit)
         } else {
-            let open = self.limits.few[..bands].partition_point(|&limit| few < limit);
-            match (many, &self.limits.many) {
-                (Some(many), Some(limits)) => {
-                    open.min(limits[..bands].partition_point(|&limit| many < limit))
-                }
-                _ => open,
-            }
+            self.limits.few[..bands].partition_point(|&limit| running < limit)
         };
         self.open = first_bands(open);
-        let holds = if source.counts_running() { (running, 1) } else { (0, u32::MAX) };
+        let holds = if source == Source::Running { (running, 1) } else { (0, u32::MAX) };
         (self.open_from, self.open_for) = holds;
         self.given = match &self.thresholds {
-            Some((_, counts)) if source != Source::Running => Some(counts.reading(few, many)),
+            Some((_, counts)) if source != Source::Running => Some(counts.reading(running, count)),
             _ => None,
         };
     }

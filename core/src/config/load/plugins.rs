@@ -294,6 +294,25 @@ impl Registry {
         faults.suggest(&adaptive.path_of("signal"), adaptive.at_of("signal"), message, near);
     }
 
+    /// The detector that the signal of a holdback names, a plugin or a type.
+    pub(crate) fn signal(&self, holdback: &Holdback) -> Option<SaturationSource> {
+        let Holdback::Adaptive(Adaptive { signal: Signal::Detector(name), .. }) = holdback else {
+            return None;
+        };
+        // One that is neither, or at fault, has been noted.
+        let policy = match self.plugins.iter().find(|p| p.name == *name) {
+            Some(plugin) => plugin.policy.clone(),
+            None => match find(name)?.status {
+                Status::Now(keys) => without_parameters(find(name)?, keys),
+                Status::Later => None,
+            },
+        };
+        match policy {
+            Some(Policy::Saturation(source)) => Some(source),
+            _ => None,
+        }
+    }
+
     /// The policy that a reference of the `flowControl:` spelling names.
     pub(crate) fn reference(
         &self,

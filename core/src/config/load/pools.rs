@@ -69,6 +69,7 @@ pub(crate) fn read(
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
         only.no_backend_ttl = shared.no_backend_ttl;
+        only.signal = registry.signal(&only.holdback);
         settle_flows(&mut only, &shared.bands, &Fairness::default());
         pools.push(only);
     }
@@ -246,6 +247,7 @@ fn pool(
     }
     let holdback = holdback(own, &bands, shared);
     finish(&mut pool, &bands, holdback, &view.path_of("bands"), view.at_of("bands"), faults);
+    pool.signal = registry.signal(&pool.holdback);
     ops::of_pool(view, &mut pool, faults);
     pool.no_backend_ttl = time::no_backend(view, shared.no_backend_ttl);
     // Inherited both, they are reported where they stand.

@@ -37,7 +37,9 @@ engine-wide bands (both is an error).
 **Saturation.** A pool's `saturation` takes `slots`, `gauge` or a detector, as policies are written; without it
 `flowControl.saturationDetector`, else `slots`. `gauge` and the detectors read as `slots` until the host has said
 something. A detector reads what the host reports of its backends, prefill and decode apart, and the fuller stage
-counts. What the pool dispatches between two reports is added to the last one, so that a burst cannot overshoot.
+counts. What the pool dispatches between two reports is added to the last one, so that a burst cannot overshoot; and
+a report that no other follows becomes stale by itself. Every admit of a pool with a detector takes its lock bit; with
+`tokens` or `hybrid` it also keeps track of who runs, as with `holders`.
 
 **Change.** `live`: changes with a reload (`Engine::reload_text`), in force at the next decision, without losing what
 runs or waits; `restart`: is fixed when the engine is built, and a reload that changes it is refused by name. Nothing

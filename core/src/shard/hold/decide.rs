@@ -89,7 +89,7 @@ impl Hold<'_, '_> {
         } else {
             self.unbook(|| Wait::at(&body));
             self.word = self.word.add_free(-1);
-            self.st.gates.count_dispatch();
+            self.st.count_dispatch(body.cost);
             let view = SlabView::new(self.shard);
             self.st.grant(view, eligible, place, waiter, body.cost, body.deadline_ns);
             self.tell_own_order(place.0);

@@ -271,7 +271,7 @@ impl Steps<'_> {
         let remark = match &self.question.pool.holdback {
             Holdback::Adaptive(it) => match &it.signal {
                 Signal::Detector(name) => format!(
-                    "these ceilings move by themselves: taken as without pressure, since detector {name} is not asked"
+                    "these ceilings move by themselves: taken as without pressure, since nothing was reported to detector {name}"
                 ),
                 _ => "these ceilings move by themselves: taken as at the first decision in this state".to_owned(),
             },

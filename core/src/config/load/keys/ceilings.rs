@@ -103,7 +103,7 @@ static ADAPTIVE: &[Key] = &[
     Key::new(
         "signal",
         Kind::Text,
-        "What presses: `saturation` (the pool's, as its gates see it), `queueDepth` (waiting over the most that may wait), or the name of a saturation detector.",
+        "What presses: `saturation` (the pool's, as its gates see it), `queueDepth` (waiting over the most that may wait), or the name of a saturation detector, a plugin or a type, which then reads what the host reports, whatever the pool's own `saturation` is.",
     )
     .default("saturation")
     .live(),
