@@ -311,6 +311,14 @@
 //! from here, so a threshold below that interval cannot be refused; `CONFIG.md` says it at the key.
 //! *Rejected:* failing open after a while (a backend that died under load gets all of it back at once).
 //!
+//! ## What waits is booked only where it is limited
+//! A pool with a limit, or of an engine with one, takes the general turn and books every wait under LOCK; the lock-free
+//! admits stay, since who runs at once does not wait. Under our keys an absent limit is none: the places of the shard
+//! bound memory, so nothing is booked by default. A band listed in `priorityBands` has the reference's defaults. A
+//! reload counts who waits anew, O(waiting), once. What waits in the whole engine stands in three atomics that only
+//! engines made with such a limit have.
+//! *Rejected:* counters in every pool (a store per wait for a bound nobody set).
+//!
 //! ## The schema comes from the key table
 //! One table of keys drives unknown-key detection, suggestions, the reference and the JSON Schema.
 //! *Rejected:* deriving the schema from types: the document is read as a located tree, so that all faults are reported
