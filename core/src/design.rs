@@ -188,6 +188,13 @@
 //! *Rejected:* counting everything, which doubles the cost of the uncontended path; counting only grants under
 //! contention, which would need "contention" defined for callers that overlap.
 //!
+//! ## Policies of the host travel in the settings
+//! A registered type becomes a `Custom` in the settings: name, parameters in one canonical line, and the factory.
+//! Equality is that of name and parameters, so a reload sees what changed, and an engine needs no registry. A host's
+//! order over the bands is known to general turns alone; to the quick turn it is strict and never met.
+//! *Rejected:* a registry in the engine, which every reload and replay would have to carry; an arm for it in the quick
+//! walk, which every pool would pay for.
+//!
 //! ## Refused by name
 //! Policies and keys of later versions are refused with their path and the words "not available in this version", not
 //! ignored.
