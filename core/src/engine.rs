@@ -7,6 +7,8 @@
 mod admit;
 mod bands;
 mod build;
+#[cfg(feature = "config")]
+mod builder;
 mod census;
 #[cfg(feature = "config")]
 mod document;
@@ -28,6 +30,8 @@ use core::time::Duration;
 pub use admit::Admit;
 pub use bands::BandError;
 pub use build::StartError;
+#[cfg(feature = "config")]
+pub use builder::EngineBuilder;
 pub use census::{BandOutcomes, FlowName, Holder, Refused, Waiting};
 pub use permit::{Admitted, OwnedPermit, Permit};
 pub use pool::{CancelAnswer, Pool, Submitted};

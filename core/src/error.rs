@@ -33,7 +33,7 @@ pub enum Reason {
     NoBackend,
     /// The deadline passed before the request was granted.
     Deadline,
-    /// Made room for a request of a higher band.
+    /// Reserved: made room for a request of a higher band.
     Displaced,
     /// The caller cancelled, or dropped its future.
     Cancelled,

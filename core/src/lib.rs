@@ -58,6 +58,8 @@ pub mod sync;
 pub mod topology;
 pub mod types;
 
+#[cfg(feature = "config")]
+pub use engine::EngineBuilder;
 pub use engine::{
     Admit, Admitted, Band, BandError, BandOutcomes, CancelAnswer, Completion, CompletionQueue,
     ConfigInfo, Engine, Flow, FlowName, Holder, Info, OwnedPermit, Permit, Pool, PoolView, Refused,

@@ -4,6 +4,7 @@
 
 pub mod chunked;
 pub mod counters;
+pub mod custom;
 pub mod extend;
 pub mod holdback;
 pub mod limits;

@@ -63,7 +63,7 @@ fn an_unknown_priority_gets_a_band_in_its_place_made_like_the_template_of_its_si
         (vec![15, 10, 5, 0, -5], vec![15, 5, -5])
     );
     let bands = pool.settings().bands;
-    let fairness = |p| bands.iter().find(|band| band.priority == p).unwrap().fairness;
+    let fairness = |p| bands.iter().find(|band| band.priority == p).unwrap().fairness.clone();
     assert_eq!((fairness(5), fairness(-5)), (Fairness::GlobalStrict, Fairness::RoundRobin));
     drop(running);
     let mut order = Vec::new();

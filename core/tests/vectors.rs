@@ -17,6 +17,8 @@ mod files;
 mod flows;
 #[path = "vectors/runner/input.rs"]
 mod input;
+#[path = "vectors/runner/outcomes.rs"]
+mod outcomes;
 #[path = "vectors/runner/ranks.rs"]
 mod ranks;
 #[path = "vectors/runner/saturation.rs"]

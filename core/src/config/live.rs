@@ -81,8 +81,11 @@ impl Live {
         let made = self.made();
         let before = made.iter().find(|known| known.priority == priority);
         let template = settings.templates.of(priority);
-        let (fairness, order) =
-            before.map_or((template.fairness, template.order), |band| (band.fairness, band.order));
+        let (fairness, order) = match before {
+            Some(band) => (&band.fairness, &band.order),
+            None => (&template.fairness, &template.order),
+        };
+        let (fairness, order) = (fairness.clone(), order.clone());
         BandSettings { fairness, order, ..BandSettings::new(priority) }
     }
 

@@ -9,4 +9,7 @@ mod load;
 mod names;
 
 #[cfg(feature = "config")]
-pub use load::{Config, ConfigError, Fault, MAX_DOCUMENT, Warning, reference_markdown, schema};
+pub use load::{
+    Config, ConfigError, Fault, MAX_DOCUMENT, PolicyTypes, RegisterError, Warning,
+    reference_markdown, schema,
+};

@@ -5,6 +5,7 @@
 use super::hold::Hold;
 use super::pool::PoolState;
 use crate::admit::gates::GateInput;
+use crate::select::band::BandPolicy;
 use crate::types::{BandMask, MAX_BANDS};
 
 impl PoolState {
@@ -34,6 +35,44 @@ impl PoolState {
     }
 }
 
+/// An order of the host over the bands. Only general turns know it.
+impl Hold<'_, '_> {
+    #[inline(always)]
+    pub(super) fn has_own_order(&self) -> bool {
+        self.st.is_general && matches!(self.st.policy, BandPolicy::Custom(_))
+    }
+
+    /// Before a decision, once.
+    #[inline(always)]
+    pub(super) fn ask_own_order(&mut self, eligible: BandMask, level: u32) {
+        if self.has_own_order() {
+            self.ask_closely(eligible, level);
+        }
+    }
+
+    #[cold]
+    fn ask_closely(&mut self, eligible: BandMask, level: u32) {
+        let saturation = self.st.gates.millionths(level.saturating_add(1));
+        let Some(own) = self.st.policy.host() else { return };
+        let before = own.faults();
+        own.begin(eligible, saturation, self.session.now.ns());
+        self.st.stats.faulty_answers += own.faults() - before;
+        if let Some(faults) = own.untold_faults() {
+            self.session.faulty_orders = Some((self.pool.engine_index(), faults));
+        }
+    }
+
+    /// After a dispatch of the band of this rank.
+    #[inline(always)]
+    pub(super) fn tell_own_order(&mut self, rank: u32) {
+        if self.has_own_order()
+            && let Some(own) = self.st.policy.host()
+        {
+            own.record(rank);
+        }
+    }
+}
+
 impl Hold<'_, '_> {
     /// Before a decision: tells the gates what moved.
     #[inline(always)]
@@ -48,7 +87,9 @@ impl Hold<'_, '_> {
         self.st.gates.set_tokens(self.st.tracking.tokens);
         if self.st.gates.is_dynamic() {
             let input = self.gate_input();
+            let before = self.st.gates.faults();
             self.st.gates.refresh(&input);
+            self.st.stats.faulty_answers += self.st.gates.faults() - before;
             if let Some(faults) = self.st.gates.untold_faults() {
                 self.session.faulty_ceilings = Some((self.pool.engine_index(), faults));
             }

@@ -336,7 +336,9 @@ impl<'s, 'n> Hold<'s, 'n> {
     #[inline(always)]
     fn take_slot(&mut self, band: u8, flow: u32, cost: u32) {
         let eligible = self.begin_decision();
-        self.st.policy.record(eligible, self.st.ranks.rank(band.into()));
+        let rank = self.st.ranks.rank(band.into());
+        self.st.policy.record(eligible, rank);
+        self.tell_own_order(rank);
         self.charge(flow, cost);
     }
 
@@ -364,7 +366,9 @@ impl<'s, 'n> Hold<'s, 'n> {
         self.peak = self.peak.max(running);
         let level = if self.awaited { self.peak } else { running };
         let now = self.session.now;
-        self.st.prepare_policy(running, level, || now.ns())
+        let eligible = self.st.prepare_policy(running, level, || now.ns());
+        self.ask_own_order(eligible, level);
+        eligible
     }
 
     /// A place in the request's completion queue: from those reserved ahead, else a batch more.

@@ -65,13 +65,13 @@ impl NewOrders {
     /// Those of these settings, for queues of `max_waiting` requests. Allocates.
     pub fn new(settings: &PoolSettings, max_waiting: u32) -> Self {
         let wanted = |band: &BandSettings| {
-            let named = (band.fairness, band.order);
-            let lanes = || Box::new(FlowPolicy::new(band.fairness)) as Box<dyn LaneOrder>;
+            let named = (band.fairness.clone(), band.order.clone());
+            let lanes = || Box::new(FlowPolicy::new(&band.fairness)) as Box<dyn LaneOrder>;
             Wanted {
                 priority: band.priority,
-                named,
                 lanes: (named != PLAIN).then(lanes),
-                requests: RequestPolicy::new(band.order),
+                named,
+                requests: RequestPolicy::new(&band.order),
             }
         };
         let wanted: Vec<Wanted> = settings.bands.iter().map(wanted).collect();

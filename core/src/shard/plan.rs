@@ -120,7 +120,7 @@ impl Plan {
         st.recount(&mut self.limits, shard);
         core::mem::swap(&mut self.limits, &mut st.limits);
         self.gates.inherit(&st.gates);
-        self.policy.inherit(&st.policy);
+        self.policy.inherit(&mut st.policy);
         core::mem::swap(&mut self.gates, &mut st.gates);
         core::mem::swap(&mut self.policy, &mut st.policy);
         st.observes = self.settings.mode == PoolMode::Observe;

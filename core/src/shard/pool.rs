@@ -16,6 +16,7 @@ use crate::ring::urgent::{Chain, OwedNode, UrgentList, UrgentNode};
 use crate::select::band::BandPolicy;
 use crate::slab::FreeCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell, planted};
+use crate::types::policy::BandSelection;
 use crate::types::settings::{PoolMode, PoolSettings, nanoseconds};
 use crate::types::{MAX_BANDS, patience};
 
@@ -69,6 +70,8 @@ pub struct PoolStats {
     pub would_reject: u64,
     /// Requests of exempt flows that were let through; in none of the numbers above.
     pub exempt: u64,
+    /// Answers of the host's policies that were none: ceilings outside 0..=1, orders that are no permutation.
+    pub faulty_answers: u64,
 }
 
 impl PoolStats {
@@ -82,6 +85,7 @@ impl PoolStats {
         would_queue: 0,
         would_reject: 0,
         exempt: 0,
+        faulty_answers: 0,
     };
 }
 
@@ -213,6 +217,7 @@ impl PoolCore {
         let is_slow = settings.is_tracked()
             || settings.no_backend_ttl.is_some()
             || settings.mode == PoolMode::Observe
+            || matches!(settings.selection, BandSelection::Custom(_))
             || gates.is_dynamic()
             || gates.counts_dispatches();
         let is_general = is_slow || settings.is_limited();

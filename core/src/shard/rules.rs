@@ -12,6 +12,7 @@ use crate::admit::word::PoolWord;
 use crate::clock::Clock;
 use crate::error::Reason;
 use crate::queue::{Front, Room, Waiter};
+use crate::select::band::BandPolicy;
 use crate::sync::planted;
 use crate::types::extend::RequestView;
 use crate::types::{BandMask, NONE};
@@ -36,6 +37,7 @@ impl PoolState {
             || !self.ranks.is_plain()
             || self.gates_need_more()
             || self.backends.need_general_turns()
+            || matches!(self.policy, BandPolicy::Custom(_))
     }
 
     /// Whether a pool-only admit may look at the word alone. Where bands moved it may: reserves go by index.
@@ -171,7 +173,7 @@ impl PoolState {
         false
     }
 
-    /// The same where bands were added or removed: answers the rank too.
+    /// The same where bands were added or removed, or a host orders them: answers the rank too.
     pub(super) fn next_ranked(
         &mut self,
         view: SlabView<'_>,
@@ -180,7 +182,7 @@ impl PoolState {
     ) -> Result<(u32, u32, Waiter), Stop> {
         let mut candidates = eligible & self.ranks.ranked(self.queues.ready());
         loop {
-            let Some(rank) = self.policy.best(candidates) else {
+            let Some(rank) = self.policy.best_of_any(candidates) else {
                 return Err(Stop::NobodyMayRun);
             };
             let band = self.ranks.index(rank);

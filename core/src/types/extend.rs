@@ -7,6 +7,40 @@
 //!
 //! What they answer is checked, never trusted: an order that is no permutation, a ceiling that is no number, are
 //! replaced by the neutral answer and counted.
+//!
+//! # Writing a policy of your own
+//!
+//! 1. Choose the trait by what it decides:
+//!
+//!    | trait | decides | built in | example |
+//!    | --- | --- | --- | --- |
+//!    | [`BandSelection`] | which band is asked first | strict, weighted | `examples/band_selection.rs` |
+//!    | [`UsageLimit`] | from which saturation on a band is gated | curves, lists, adaptive | `examples/usage_limit.rs` |
+//!    | [`FlowFairness`] | which flow of a band is next | global strict, round robin | `examples/flow_fairness.rs` |
+//!    | [`RequestOrder`] | which request of a flow is next | fcfs, edf, slo-deadline | `examples/request_order.rs` |
+//!    | [`SaturationDetector`] | how full the backends are | utilisation, concurrency | `examples/saturation_detector.rs` |
+//!
+//! 2. Give it a type of parameters that serde can read, or `()`. Keys it does not have are refused, whether it says
+//!    `deny_unknown_fields` or not; ranges are checked by `#[serde(try_from = "...")]`.
+//! 3. Register it: `Engine::builder().register_band_selection("my-type", |parameters: &P| ...)`. The closure makes
+//!    one instance a pool (a band for fairness and order), outside of every decision. A name that is taken is
+//!    an error.
+//! 4. Read the document with `EngineBuilder::load`. There `my-type` stands wherever a built-in type may: as
+//!    `bandSelection: {type: my-type, parameters: {...}}`, `holdback:`, `fairness:`, `order:`, `saturation:`, or in
+//!    `plugins:` with a reference to it.
+//!
+//! On a reload a band selection whose parameters did not change keeps its instance and is told of other bands; a
+//! usage limit begins anew; fairness and order are fixed when their band is made, and other parameters are refused.
+//!
+//! Costs: a pool with a band selection or usage limit of the host decides every admit under its lock bit, with one
+//! call of the policy for each decision. Fairness and order are asked only for requests that wait.
+//!
+//! | what it answers | what happens |
+//! | --- | --- |
+//! | an order with a band missing or twice | strict order; `faulty_answers` of the pool's stats, logged once |
+//! | a ceiling that is NaN or outside 0..=1 | 1.0; counted and logged likewise |
+//! | a saturation or step that is NaN or negative | 1.0 |
+//! | a panic | unwinds to the caller whose call decided; the pool is poisoned |
 
 use core::fmt;
 
@@ -16,6 +50,19 @@ use super::BandMask;
 /// more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millionths(pub u32);
+
+impl Millionths {
+    /// Of a saturation: rounded down, saturating; NaN is 0.
+    #[allow(
+        clippy::float_arithmetic,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast saturates; what it gives is compared in integers only"
+    )]
+    pub fn of(saturation: f64) -> Self {
+        Self((saturation * 1e6) as u32)
+    }
+}
 
 /// One decision about the order of the bands.
 #[derive(Clone, Copy, Debug)]

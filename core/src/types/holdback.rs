@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::custom::CustomUsageLimit;
+
 /// The scale a curve of ceilings is spread over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HoldbackDomain {
@@ -153,6 +155,8 @@ pub enum Holdback {
     /// Lower bands open for one decision in several, the fewer the fuller the pool is; the top band is never
     /// held back.
     SoftReflective,
+    /// The host's own.
+    Custom(CustomUsageLimit),
 }
 
 impl Holdback {

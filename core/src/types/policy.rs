@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use super::custom::{CustomBandSelection, CustomFairness, CustomOrder};
+
 pub use super::holdback::{
     ActiveBands, Adaptive, Curve, Holdback, HoldbackDomain, Pressed, Rest, Shape, Signal,
 };
@@ -86,6 +88,8 @@ pub enum BandSelection {
     Strict,
     /// Weighted fair queuing above an activation threshold.
     Wfq(WfqParams),
+    /// The host's own.
+    Custom(CustomBandSelection),
 }
 
 /// A saturation as the band policies need it: its side of the two thresholds, so that `select` sees no float.
@@ -100,17 +104,19 @@ pub struct Reading {
 }
 
 /// Which flow of a band is next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fairness {
     /// The flow whose first request comes first under the band's order.
     #[default]
     GlobalStrict,
     /// Every flow with waiters in turn, one request each.
     RoundRobin,
+    /// The host's own.
+    Custom(CustomFairness),
 }
 
 /// Which request of a flow is next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// First come, first served.
     #[default]
@@ -119,4 +125,6 @@ pub enum Order {
     Edf,
     /// The nearest time its first token was promised for.
     SloDeadline,
+    /// The host's own.
+    Custom(CustomOrder),
 }

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use super::custom::CustomDetector;
+
 /// Where the saturation comes from that gates bands and switches the weighted mode.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum SaturationSource {
@@ -16,6 +18,8 @@ pub enum SaturationSource {
     /// Queues and KV caches of the backends, as the host reports them; until its first report as
     /// [`Slots`](Self::Slots).
     Utilization(UtilizationParams),
+    /// The host's own detector over the backends it reports.
+    Custom(CustomDetector),
 }
 
 /// How the ratios of several backends become one.

@@ -71,8 +71,6 @@ pub struct PoolSettings {
     /// Most that may wait in all bands of the pool together; live. Its limits and those of its bands close the quick
     /// turn of the pool.
     pub limits: Limits,
-    /// Where there is no room to wait, the newest requests of lower bands make it, the lowest band first; live.
-    pub displaces: bool,
     /// Different priorities the pool may have in its life, those of `bands` included, at most 64; fewer than `bands`
     /// has counts as that many, 0 in a pool that makes bands as 16. Each costs 8 bytes a flow.
     pub max_bands: u32,
@@ -221,7 +219,6 @@ impl PoolSettings {
             ring_capacity: Self::DEFAULT_RING,
             flow_idle: Some(Self::FLOW_IDLE),
             limits: Limits::NONE,
-            displaces: false,
             max_bands: 0,
             templates: Templates::NONE,
             mode: PoolMode::Enforce,

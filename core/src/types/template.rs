@@ -16,7 +16,7 @@ pub enum UnknownPriority {
 
 /// What a band is made like. Its ceiling and weight are those the pool's holdback and band selection give an unlisted
 /// priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BandTemplate {
     /// Which flow is next.
     pub fairness: Fairness,
@@ -25,7 +25,7 @@ pub struct BandTemplate {
 }
 
 /// The bands a pool makes by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Templates {
     /// Whether it makes any.
     pub unknown: UnknownPriority,
@@ -52,7 +52,8 @@ impl Templates {
     };
 
     /// The template of a priority.
-    pub fn of(&self, priority: i32) -> BandTemplate {
-        if priority < 0 { self.negative.unwrap_or(self.positive) } else { self.positive }
+    pub fn of(&self, priority: i32) -> &BandTemplate {
+        let below = self.negative.as_ref().filter(|_| priority < 0);
+        below.unwrap_or(&self.positive)
     }
 }

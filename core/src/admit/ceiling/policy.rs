@@ -55,6 +55,7 @@ impl CeilingPolicy {
                 Self::Adaptive(Box::new(AdaptiveCeilings::new(params, bands)))
             }
             Holdback::SoftReflective => Self::Reflective(SoftReflective::default()),
+            Holdback::Custom(custom) => Self::Custom(custom.make()),
             other => Self::Fixed(other.clone()),
         }
     }

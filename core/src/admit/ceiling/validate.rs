@@ -107,7 +107,7 @@ impl Faults {
 pub fn faults(holdback: &Holdback) -> Vec<(&'static str, String)> {
     let mut faults = Faults::default();
     match holdback {
-        Holdback::None | Holdback::SoftReflective => {}
+        Holdback::None | Holdback::SoftReflective | Holdback::Custom(_) => {}
         Holdback::Static { threshold } => {
             let is_good = *threshold > 0.0 && *threshold <= 1.0;
             faults.must("threshold", *threshold, is_good, "above 0 and at most 1");

@@ -56,6 +56,7 @@ impl Detector {
             SaturationSource::Utilization(params) => {
                 Some(Self::Utilization(Utilization::new(params.clone())))
             }
+            SaturationSource::Custom(custom) => Some(Self::Custom(custom.make())),
         }
     }
 

@@ -15,7 +15,7 @@ pub fn faults(source: &SaturationSource) -> Vec<(&'static str, String)> {
     };
     let (requests, headroom) = (1..=1_000_000, 0.0..=100.0);
     match source {
-        SaturationSource::Slots | SaturationSource::Gauge => {}
+        SaturationSource::Slots | SaturationSource::Gauge | SaturationSource::Custom(_) => {}
         SaturationSource::Concurrency(it) => {
             let (n, tokens) = (it.max_requests, it.max_tokens);
             must("maxConcurrency", format!("{n}"), requests.contains(&n), "1 to 1000000");

@@ -29,7 +29,7 @@ use super::ceiling::policy::{CeilingPolicy, Moment};
 use super::ceiling::{Ceilings, gated};
 use super::saturation::Thresholds;
 use super::word::PoolGate;
-use crate::types::extend::{Sampled, UsageLimit};
+use crate::types::extend::{Millionths, Sampled, UsageLimit};
 use crate::types::policy::{BandSelection, Holdback, Reading};
 use crate::types::{BandMask, MAX_BANDS, first_bands};
 
@@ -117,7 +117,7 @@ impl BandGates {
         let faults = u64::from(policy.calm(bands, &mut ceilings));
         let thresholds = match selection {
             BandSelection::Wfq(wfq) => Some((Thresholds::of(wfq), ThresholdCounts::default())),
-            BandSelection::Strict => None,
+            BandSelection::Strict | BandSelection::Custom(_) => None,
         };
         let mut gates = Self {
             open: 0,
@@ -288,6 +288,11 @@ impl BandGates {
     pub fn saturation(&self, running: u32) -> f64 {
         let Self { slots, dispatched, count: tokens, .. } = *self;
         self.effective().saturation(&Counts { running, slots, dispatched, tokens })
+    }
+
+    /// The same as a host's band selection is shown it.
+    pub fn millionths(&self, running: u32) -> Millionths {
+        Millionths::of(self.saturation(running))
     }
 
     fn moment(&self, input: &GateInput) -> Moment {

@@ -144,7 +144,7 @@ impl<'a> Question<'a> {
 fn made(pool: &PoolSettings, band: Option<usize>, text: &str) -> Option<BandSettings> {
     let priority = text.parse().ok().filter(|_| band.is_none())?;
     let makes = pool.templates.unknown == UnknownPriority::Template;
-    let BandTemplate { fairness, order } = pool.templates.of(priority);
+    let BandTemplate { fairness, order } = pool.templates.of(priority).clone();
     let has_room = pool.bands.len() < pool.most_bands();
     let band = BandSettings { fairness, order, ..BandSettings::new(priority) };
     (makes && has_room).then_some(band)

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::host::PolicyTypes;
 use super::node::At;
 
 /// One thing that is wrong. Displayed as `NAME:LINE: path: message (did you mean ...)`.
@@ -83,11 +84,25 @@ pub(crate) struct Faults {
     list: Vec<Fault>,
     more: usize,
     pub(crate) warnings: Vec<Warning>,
+    /// The types of the host: every reader has its faults at hand, so they come along with them.
+    pub(crate) types: PolicyTypes,
 }
 
 impl Faults {
     pub(crate) fn new(document: &str) -> Self {
-        Self { document: document.into(), list: Vec::new(), more: 0, warnings: Vec::new() }
+        Self {
+            document: document.into(),
+            list: Vec::new(),
+            more: 0,
+            warnings: Vec::new(),
+            types: PolicyTypes::default(),
+        }
+    }
+
+    /// For a document that may name these types.
+    pub(crate) fn with_types(mut self, types: &PolicyTypes) -> Self {
+        self.types = types.clone();
+        self
     }
 
     /// Notes a fault at a place of the document or of a variable.

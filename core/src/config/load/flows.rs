@@ -105,9 +105,10 @@ impl Flows {
     }
 
     /// The policies of the band; `fairness` is that of the pool.
-    pub(crate) fn settle(&self, fairness: Fairness) -> (Fairness, Order) {
-        let own = self.fairness.as_ref().map_or(fairness, |stated| stated.policy);
-        (own, self.order.as_ref().map_or(Order::default(), |stated| stated.policy))
+    pub(crate) fn settle(&self, fairness: &Fairness) -> (Fairness, Order) {
+        let own = self.fairness.as_ref().map_or(fairness, |stated| &stated.policy);
+        let order = self.order.as_ref().map(|stated| stated.policy.clone());
+        (own.clone(), order.unwrap_or_default())
     }
 }
 

@@ -10,10 +10,12 @@ mod env;
 mod fault;
 mod flows;
 mod holdback;
+mod host;
 mod keys;
 mod limits;
 mod node;
 mod ops;
+mod params;
 mod plugins;
 mod policies;
 mod pools;
@@ -31,6 +33,7 @@ mod tests;
 use crate::types::settings::Settings;
 
 pub use fault::{ConfigError, Fault, Warning};
+pub use host::{PolicyTypes, RegisterError};
 pub use reference::reference_markdown;
 pub use schema::schema;
 
@@ -62,7 +65,20 @@ impl Config {
         env: impl IntoIterator<Item = (String, String)>,
         source_name: &str,
     ) -> Result<Self, ConfigError> {
-        let mut faults = fault::Faults::new(source_name);
+        Self::load_with(&PolicyTypes::default(), text, env, source_name)
+    }
+
+    /// [`load`](Self::load) of a document that may name these policy types beside the built-in ones.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); parameters that a type of the host refuses are faults like others.
+    pub fn load_with(
+        types: &PolicyTypes,
+        text: &str,
+        env: impl IntoIterator<Item = (String, String)>,
+        source_name: &str,
+    ) -> Result<Self, ConfigError> {
+        let mut faults = fault::Faults::new(source_name).with_types(types);
         match tree(text) {
             Err((at, message)) => {
                 faults.add("", &at, message);

@@ -6,6 +6,7 @@ use crate::types::saturation::SaturationSource;
 use super::check::nearest;
 use super::fault::Faults;
 use super::holdback::{holdback, static_limit};
+use super::host::HostType;
 use super::keys::{CONCURRENCY, CROSS_BAND, HOLDBACK, Key, STATIC_LIMIT, UTILIZATION};
 use super::node::{At, Node, Value};
 use super::policies;
@@ -129,6 +130,47 @@ fn find_for(role: Role, name: &str) -> Option<&'static PluginType> {
     find(name).or_else(|| TYPES.iter().find(|t| t.role == role && t.word() == Some(name)))
 }
 
+/// Whether a type or a short word of ours has this name.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    TYPES.iter().any(|t| t.name == name || t.word() == Some(name))
+}
+
+/// A type of ours or of the host.
+#[derive(Clone, Debug)]
+enum Kind {
+    Ours(&'static PluginType),
+    Host(HostType),
+}
+
+impl Kind {
+    fn of(name: &str, faults: &Faults) -> Option<Self> {
+        let host = || faults.types.find(name).cloned().map(Self::Host);
+        find(name).map(Self::Ours).or_else(host)
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Ours(kind) => kind.name,
+            Self::Host(kind) => &kind.name,
+        }
+    }
+
+    fn role(&self) -> Role {
+        match self {
+            Self::Ours(kind) => kind.role,
+            Self::Host(kind) => kind.role,
+        }
+    }
+
+    /// Whether it reads backends.
+    fn is_detector(&self) -> bool {
+        match self {
+            Self::Ours(kind) => kind.is_detector(),
+            Self::Host(kind) => kind.role == Role::Saturation,
+        }
+    }
+}
+
 /// The types that can be used.
 pub(crate) fn available() -> impl Iterator<Item = &'static PluginType> {
     TYPES.iter().filter(|t| matches!(t.status, Status::Now(_)))
@@ -137,10 +179,13 @@ pub(crate) fn available() -> impl Iterator<Item = &'static PluginType> {
 /// Notes a plugin type that does not exist or cannot be used yet.
 pub(crate) fn check_type(faults: &mut Faults, path: &str, node: &Node, name: &str) {
     match find(name) {
+        None if faults.types.find(name).is_some() => {}
         Some(PluginType { status: Status::Now(_), .. }) => {}
         Some(known) => faults.add(path, &node.at, not_yet(known.name)),
         None => {
-            let names: Vec<&str> = available().map(|t| t.name).collect();
+            let types = faults.types.clone();
+            let names = available().map(|t| t.name).chain(types.all().map(|t| &*t.name));
+            let names: Vec<&str> = names.collect();
             let message =
                 format!("no plugin type {}; there are {}", quoted(name), names.join(", "));
             faults.suggest(path, &node.at, message, nearest(name, names.iter().copied()));
@@ -189,7 +234,7 @@ impl Policy {
 #[derive(Debug)]
 struct Plugin {
     name: String,
-    kind: Option<&'static PluginType>,
+    kind: Option<Kind>,
     policy: Option<Policy>,
 }
 
@@ -204,8 +249,8 @@ impl Registry {
         let mut registry = Self::default();
         for view in root.list("plugins") {
             let kind_name = view.text("type");
-            let kind = kind_name.as_deref().and_then(find);
-            let policy = kind.and_then(|kind| parameters(&view, kind, faults));
+            let kind = kind_name.as_deref().and_then(|name| Kind::of(name, faults));
+            let policy = kind.as_ref().and_then(|kind| parameters(&view, kind, faults));
             let Some(name) = view.text("name").or(kind_name) else { continue };
             if registry.plugins.iter().any(|p| p.name == name) {
                 let at = if view.has("name") { view.at_of("name") } else { view.at_of("type") };
@@ -235,7 +280,7 @@ impl Registry {
         else {
             return;
         };
-        let listed = self.plugins.iter().filter(|p| p.kind.is_some_and(PluginType::is_detector));
+        let listed = self.plugins.iter().filter(|p| p.kind.as_ref().is_some_and(Kind::is_detector));
         let mut names = vec!["saturation", "queueDepth"];
         names.extend(listed.map(|p| p.name.as_str()));
         names.extend(available().filter(|kind| kind.is_detector()).map(|kind| kind.name));
@@ -267,19 +312,13 @@ impl Registry {
         }
         let role = view.role(key)?;
         let inline = view.below(key, super::keys::POLICY);
-        let kind = find(&inline.text("type")?)?;
-        if kind.role != role {
-            wrong_role(
-                &inline.path_of("type"),
-                inline.at_of("type"),
-                kind.name,
-                kind,
-                role,
-                faults,
-            );
+        let kind = Kind::of(&inline.text("type")?, faults)?;
+        if kind.role() != role {
+            let (path, at) = (inline.path_of("type"), inline.at_of("type"));
+            wrong_role(&path, at, kind.name(), &kind, role, faults);
             return None;
         }
-        let policy = parameters(&inline, kind, faults);
+        let policy = parameters(&inline, &kind, faults);
         self.check_signal(policy.as_ref(), &inline, faults);
         policy
     }
@@ -294,21 +333,26 @@ impl Registry {
     ) -> Option<Policy> {
         if let Some(plugin) = self.plugins.iter().find(|p| p.name == name) {
             // A plugin of an unknown type has its fault already.
-            let kind = plugin.kind?;
-            if kind.role != role {
+            let kind = plugin.kind.as_ref()?;
+            if kind.role() != role {
                 wrong_role(path, at, name, kind, role, faults);
                 return None;
             }
             return plugin.policy.clone();
         }
-        let Some(kind) = find_for(role, name) else {
+        let ours = find_for(role, name).map(Kind::Ours);
+        let Some(kind) = ours.or_else(|| Kind::of(name, faults)) else {
             self.missing(role, name, path, at, faults);
             return None;
         };
-        if kind.role != role {
-            wrong_role(path, at, name, kind, role, faults);
+        if kind.role() != role {
+            wrong_role(path, at, name, &kind, role, faults);
             return None;
         }
+        let kind = match kind {
+            Kind::Ours(kind) => kind,
+            Kind::Host(kind) => return host(&kind, None, (path, at), faults),
+        };
         match kind.status {
             Status::Later => faults.add(path, at, not_yet(name)),
             Status::Now(keys) => {
@@ -327,12 +371,19 @@ impl Registry {
         if faults.full() {
             return faults.add(path, at, String::new());
         }
-        let listed = self.plugins.iter().filter(|p| p.kind.is_some_and(|k| k.role == role));
+        let listed =
+            self.plugins.iter().filter(|p| p.kind.as_ref().is_some_and(|k| k.role() == role));
         let mut names: Vec<&str> = listed.map(|p| p.name.as_str()).collect();
         for kind in available().filter(|t| t.role == role) {
             let shown = kind.word().unwrap_or(kind.name);
             if !names.contains(&shown) {
                 names.push(shown);
+            }
+        }
+        let types = faults.types.clone();
+        for kind in types.all().filter(|t| t.role == role) {
+            if !names.contains(&&*kind.name) {
+                names.push(&kind.name);
             }
         }
         let noun = role.noun();
@@ -349,7 +400,32 @@ fn without_parameters(kind: &PluginType, keys: &'static [Key]) -> Option<Policy>
     policy.filter(|_| missing.is_empty())
 }
 
-fn parameters(view: &View<'_>, kind: &'static PluginType, faults: &mut Faults) -> Option<Policy> {
+/// The policy of a type of the host, where its parameters stand or would stand.
+fn host(
+    kind: &HostType,
+    node: Option<&Node>,
+    (path, at): (&str, &At),
+    faults: &mut Faults,
+) -> Option<Policy> {
+    match kind.policy(node, path) {
+        Ok(policy) => Some(policy),
+        Err(wrong) => {
+            // Absent parameters have no place of their own.
+            let at = if node.is_none() { at } else { &wrong.at };
+            faults.suggest(&wrong.path, at, wrong.message, wrong.near.as_deref());
+            None
+        }
+    }
+}
+
+fn parameters(view: &View<'_>, kind: &Kind, faults: &mut Faults) -> Option<Policy> {
+    let kind = match kind {
+        Kind::Ours(kind) => kind,
+        Kind::Host(kind) => {
+            let (node, path) = (view.node_of("parameters"), view.path_of("parameters"));
+            return host(kind, node, (&path, view.at()), faults);
+        }
+    };
     let Status::Now(keys) = kind.status else { return None };
     let parameters = view.below("parameters", keys);
     if !view.has("parameters") {
@@ -363,8 +439,8 @@ fn parameters(view: &View<'_>, kind: &'static PluginType, faults: &mut Faults) -
     Policy::read(kind, &parameters, faults)
 }
 
-fn wrong_role(path: &str, at: &At, name: &str, kind: &PluginType, role: Role, faults: &mut Faults) {
-    let (article, is, wanted) = (kind.role.article(), kind.role.noun(), role.noun());
+fn wrong_role(path: &str, at: &At, name: &str, kind: &Kind, role: Role, faults: &mut Faults) {
+    let (article, is, wanted) = (kind.role().article(), kind.role().noun(), role.noun());
     let message = format!("{} is {article} {is}, a {wanted} is needed here", quoted(name));
     faults.add(path, at, message);
 }

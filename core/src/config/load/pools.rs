@@ -65,11 +65,11 @@ pub(crate) fn read(
         only.selection = shared.selection.clone();
         only.saturation = shared.saturation.clone();
         only.mode = shared.mode;
-        only.templates = shared.templates.settle(Fairness::default());
+        only.templates = shared.templates.settle(&Fairness::default());
         let holdback = holdback(None, &shared.bands, &shared);
         finish(&mut only, &shared.bands, holdback, "bands", root.at_of("bands"), faults);
         only.no_backend_ttl = shared.no_backend_ttl;
-        settle_flows(&mut only, &shared.bands, Fairness::default());
+        settle_flows(&mut only, &shared.bands, &Fairness::default());
         pools.push(only);
     }
     pools
@@ -254,18 +254,18 @@ fn pool(
         faults.add(&view.path_of(key), view.at_of(key), Holdback::REFLECTIVE_BESIDE_WFQ);
     }
     let fairness = flows::of_pool(view, registry, faults);
-    settle_flows(&mut pool, &bands, fairness);
-    templates::of_pool(view, &mut pool, &shared.templates, fairness, registry, faults);
+    settle_flows(&mut pool, &bands, &fairness);
+    templates::of_pool(view, &mut pool, &shared.templates, &fairness, registry, faults);
     pool
 }
 
 /// Gives each band of the pool its fairness, order and limits.
-fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: Fairness) {
+fn settle_flows(pool: &mut PoolSettings, bands: &[Band], fairness: &Fairness) {
     for it in &mut pool.bands {
         let band = bands.iter().find(|band| band.priority == it.priority);
         let flows = band.map(|band| &band.flows);
-        (it.fairness, it.order) =
-            flows.map_or((fairness, it.order), |flows| flows.settle(fairness));
+        (it.fairness, it.order) = flows
+            .map_or_else(|| (fairness.clone(), it.order.clone()), |flows| flows.settle(fairness));
         it.ttl = band.and_then(|band| band.ttl);
         if let Some(band) = band {
             (it.limits, it.tenant_share) = (band.limits.settle(), band.limits.share);

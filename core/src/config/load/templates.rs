@@ -95,7 +95,7 @@ fn stated(
 
 impl Stated {
     /// The templates of a pool whose bands have this fairness unless they say otherwise.
-    pub(crate) fn settle(&self, fairness: Fairness) -> Templates {
+    pub(crate) fn settle(&self, fairness: &Fairness) -> Templates {
         let template = |flows: &Flows| {
             let (fairness, order) = flows.settle(fairness);
             BandTemplate { fairness, order }
@@ -113,7 +113,7 @@ pub(crate) fn of_pool(
     view: &View<'_>,
     pool: &mut PoolSettings,
     shared: &Stated,
-    fairness: Fairness,
+    fairness: &Fairness,
     registry: &Registry,
     faults: &mut Faults,
 ) {

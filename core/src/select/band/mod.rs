@@ -8,17 +8,21 @@
 //! tables (regions, credits, virtual times, weights, rescaling): `TABLES.md` beside this file.
 #![forbid(unsafe_code)]
 
+use alloc::boxed::Box;
+
 use arrayvec::ArrayVec;
 
 use crate::types::policy::{BandSelection, Reading};
 use crate::types::{BandMask, MAX_BANDS};
 
 pub mod credits;
+pub mod custom;
 pub mod virtual_time;
 pub mod weights;
 pub mod wfq;
 
 pub use credits::Credits;
+pub use custom::CustomBands;
 pub use virtual_time::VirtualTime;
 pub use wfq::{Running, Wfq};
 
@@ -49,7 +53,7 @@ impl Mode {
 }
 
 /// The band selection of one pool. Single owner (the holder of the pool's lock); no call allocates.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "one a pool, inline in its line of work: a box would cost a cache line per decision"
@@ -59,6 +63,8 @@ pub enum BandPolicy {
     Strict(u8),
     /// Weighted above the activation threshold, strict below it.
     Wfq(Wfq),
+    /// The host's own. Known to general turns alone, by [`host`](BandPolicy::host); to all others it is strict.
+    Custom(Box<CustomBands>),
 }
 
 impl BandPolicy {
@@ -67,13 +73,14 @@ impl BandPolicy {
         match selection {
             BandSelection::Strict => Self::Strict(band_count(priorities_desc)),
             BandSelection::Wfq(params) => Self::Wfq(Wfq::new(params, priorities_desc)),
+            BandSelection::Custom(named) => Self::Custom(CustomBands::new(named, priorities_desc)),
         }
     }
 
-    /// Whether no schedule is configured at all: neither `begin` nor `record` does anything.
+    /// Whether no schedule of ours is configured: neither `begin` nor `record` does anything.
     #[inline]
     pub const fn is_strict(&self) -> bool {
-        matches!(self, Self::Strict(_))
+        !matches!(self, Self::Wfq(_))
     }
 
     /// Opens a decision: `eligible` are the bands that are not gated, with waiters or not.
@@ -90,10 +97,19 @@ impl BandPolicy {
     /// The first band in rank order among `candidates`, a subset of the eligible; `None` iff there is none.
     #[inline(always)]
     pub fn best(&self, candidates: BandMask) -> Option<u32> {
-        match self {
-            Self::Strict(_) => first(candidates),
-            Self::Wfq(wfq) => wfq.best(candidates),
-        }
+        if let Self::Wfq(wfq) = self { wfq.best(candidates) } else { first(candidates) }
+    }
+
+    /// The same where a host's policy may be in force.
+    #[inline]
+    pub fn best_of_any(&self, candidates: BandMask) -> Option<u32> {
+        if let Self::Custom(own) = self { own.best(candidates) } else { self.best(candidates) }
+    }
+
+    /// The host's policy: to be asked by [`CustomBands::begin`] before a decision, and told of a dispatch.
+    #[inline]
+    pub fn host(&mut self) -> Option<&mut CustomBands> {
+        if let Self::Custom(own) = self { Some(own) } else { None }
     }
 
     /// Settles a dispatch of `band`, one of `eligible`. Nothing is charged while the mode is strict.
@@ -111,6 +127,7 @@ impl BandPolicy {
         match self {
             Self::Strict(len) => order.extend(0..*len),
             Self::Wfq(wfq) => wfq.rank(eligible, order),
+            Self::Custom(own) => own.rank(order),
         }
     }
 
@@ -119,21 +136,25 @@ impl BandPolicy {
         match self {
             Self::Strict(len) => *len = band_count(priorities_desc),
             Self::Wfq(wfq) => wfq.set_bands(priorities_desc),
+            Self::Custom(own) => own.set_bands(priorities_desc),
         }
     }
 
     /// Goes on from where `old` is, as far as the rules are of the same kind: bands are matched by priority, credits
-    /// are limited to the new quotas, virtual times go into the new units.
-    pub fn inherit(&mut self, old: &Self) {
-        if let (Self::Wfq(new), Self::Wfq(old)) = (self, old) {
-            new.inherit(old);
+    /// are limited to the new quotas, virtual times go into the new units; a host's instance is kept if its
+    /// parameters are the same.
+    pub fn inherit(&mut self, old: &mut Self) {
+        match (self, old) {
+            (Self::Wfq(new), Self::Wfq(old)) => new.inherit(old),
+            (Self::Custom(new), Self::Custom(old)) => new.keep(old),
+            _ => {}
         }
     }
 
     /// Strict or weighted, as of the last [`begin`](Self::begin).
     pub fn mode(&self) -> Mode {
         match self {
-            Self::Strict(_) => Mode::Strict,
+            Self::Strict(_) | Self::Custom(_) => Mode::Strict,
             Self::Wfq(wfq) => wfq.mode(),
         }
     }

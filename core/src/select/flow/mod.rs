@@ -29,10 +29,11 @@ pub enum FlowPolicy {
 
 impl FlowPolicy {
     /// The policy a configuration names.
-    pub const fn new(fairness: Fairness) -> Self {
+    pub fn new(fairness: &Fairness) -> Self {
         match fairness {
             Fairness::GlobalStrict => Self::GlobalStrict(GlobalStrict),
             Fairness::RoundRobin => Self::RoundRobin(RoundRobin::new()),
+            Fairness::Custom(custom) => Self::Custom(custom.make()),
         }
     }
 }

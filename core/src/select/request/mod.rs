@@ -26,11 +26,12 @@ pub enum RequestPolicy {
 
 impl RequestPolicy {
     /// The policy a configuration names.
-    pub const fn new(order: Order) -> Self {
+    pub fn new(order: &Order) -> Self {
         match order {
             Order::Fcfs => Self::Fcfs,
             Order::Edf => Self::Edf,
             Order::SloDeadline => Self::SloDeadline,
+            Order::Custom(custom) => Self::Custom(custom.make()),
         }
     }
 

@@ -53,7 +53,7 @@ impl Hold<'_, '_> {
             }
             let eligible = self.prepare_policy();
             let view = SlabView::new(self.shard);
-            let next = if self.st.ranks.is_plain() {
+            let next = if self.st.ranks.is_plain() && !self.has_own_order() {
                 let next = self.st.next_waiter(view, eligible, &mut parking);
                 next.map(|(band, waiter)| (band, band, waiter))
             } else {
@@ -92,6 +92,7 @@ impl Hold<'_, '_> {
             self.st.gates.count_dispatch();
             let view = SlabView::new(self.shard);
             self.st.grant(view, eligible, place, waiter, body.cost, body.deadline_ns);
+            self.tell_own_order(place.0);
             self.session.progress.grants += 1;
             self.finish_entry(idx, &body, None);
         }

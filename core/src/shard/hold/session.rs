@@ -6,6 +6,7 @@ use super::super::ceiling::Errands;
 use super::super::{Progress, Shard};
 use crate::admit::ceiling::policy::warn_faulty;
 use crate::clock::Now;
+use crate::select::band;
 use crate::types::TURN_BUDGET;
 
 /// Whom to wake after the unlock: entries with a waker, completion queues with a bell.
@@ -44,6 +45,8 @@ pub struct Session<'a> {
     pub(in crate::shard) errands: Errands,
     /// A policy of this pool gave ceilings that are none, this often: to be logged after the unlock.
     pub(in crate::shard) faulty_ceilings: Option<(usize, u64)>,
+    /// The same for orders over the bands.
+    pub(in crate::shard) faulty_orders: Option<(usize, u64)>,
 }
 
 impl<'a> Session<'a> {
@@ -57,6 +60,7 @@ impl<'a> Session<'a> {
             progress: Progress::default(),
             errands: Errands::default(),
             faulty_ceilings: None,
+            faulty_orders: None,
         }
     }
 
@@ -73,6 +77,9 @@ impl<'a> Session<'a> {
         }
         if let Some((pool, count)) = self.faulty_ceilings.take() {
             warn_faulty(pool, count);
+        }
+        if let Some((pool, count)) = self.faulty_orders.take() {
+            band::custom::warn_faulty(pool, count);
         }
     }
 

@@ -6,13 +6,14 @@ use serde_json::{Map, Value, json};
 
 use crate::input::{self, Result};
 use crate::sequence::{self, Cycle, Snapshot, Trace};
-use crate::{ceilings, flows, ranks, saturation, waiting};
+use crate::{ceilings, flows, outcomes, ranks, saturation, waiting};
 
 /// What the crate answers for `key`. `expected` tells only which form is asked for (a list, a map, some cycles).
 pub(crate) fn answer(input: &Value, topic: &str, key: &str, expected: &Value) -> Result<Value> {
     match key {
         "outcome" if topic == "ttl" => waiting::outcome(input),
         _ if topic == "saturation" => saturation::answer(input, key),
+        _ if topic == "outcome" => outcomes::answer(input, key),
         "strict" | "priority-first" | "interleaved" => {
             let trace = sequence::run(input, key)?;
             Ok(if topic == "comparison" {

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::{answers, compare};
 
 /// Topics of `flow.json` answered here.
-const FLOW: [&str; 21] = [
+const FLOW: [&str; 22] = [
+    "outcome",
     "gate",
     "priority-first",
     "interleaved",
@@ -32,7 +33,7 @@ const FLOW: [&str; 21] = [
 ];
 
 /// Topics of `flow.json` whose policies do not exist yet.
-const FLOW_LATER: [&str; 3] = ["capacity", "outcome", "reclamation"];
+const FLOW_LATER: [&str; 2] = ["capacity", "reclamation"];
 
 /// Areas of `fairshare.json`, none of which exists yet.
 const FAIRSHARE_LATER: [&str; 15] = [

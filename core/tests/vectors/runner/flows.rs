@@ -35,7 +35,7 @@ pub(crate) fn picked(input: &Value) -> Result<Value> {
         .collect();
     let names: Vec<&str> = names.into_keys().collect();
     let links = VecLinks::new(256);
-    let order = Box::new(FlowPolicy::new(Fairness::RoundRobin));
+    let order = Box::new(FlowPolicy::new(&Fairness::RoundRobin));
     let mut queues = BandQueues::new(1, 256, 16).with_order(0, order, false);
     let flows = u32::try_from(names.len()).map_err(|e| e.to_string())?;
     (0..flows).for_each(|flow| queues.add_flow(flow, NONE));
@@ -84,7 +84,7 @@ fn view(policy: &str, item: &Value) -> Result<RequestView> {
 /// The order in which the requests of one flow leave.
 pub(crate) fn order(input: &Value) -> Result<Value> {
     let policy = input["policy"].as_str().ok_or("no policy")?;
-    let mut order = RequestPolicy::new(match policy {
+    let mut order = RequestPolicy::new(&match policy {
         "fcfs" => Order::Fcfs,
         "edf" => Order::Edf,
         "slo-deadline" => Order::SloDeadline,

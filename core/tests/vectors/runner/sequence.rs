@@ -109,7 +109,7 @@ impl<'a> Driver<'a> {
         let priorities = input::priorities(input)?;
         let selection = input::selection(input, schedule)?;
         let thresholds = match &selection {
-            BandSelection::Strict => None,
+            BandSelection::Strict | BandSelection::Custom(_) => None,
             BandSelection::Wfq(params) => Some(Thresholds::of(params)),
         };
         let ceilings = input::list(input, "ceilings").iter().filter_map(Value::as_f64);

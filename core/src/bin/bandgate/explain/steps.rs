@@ -184,6 +184,9 @@ impl Steps<'_> {
             SaturationSource::Utilization(_) => {
                 format!("{given}, as utilization-detector reads the backends")
             }
+            SaturationSource::Custom(custom) => {
+                format!("{given}, as {} reads the backends", custom.kind())
+            }
         };
         self.note(Rule::Saturation, says);
         if place.is_given {
@@ -244,6 +247,7 @@ impl Steps<'_> {
     fn mode(&mut self, place: &Place, mode: Mode, level: u32) {
         let says = match &self.question.pool.selection {
             BandSelection::Strict => "strict: the most urgent band first".to_owned(),
+            BandSelection::Custom(custom) => format!("the host's own: {custom:?}"),
             BandSelection::Wfq(wfq) => {
                 let level = if place.is_given {
                     format!("saturation {}", self.question.args.saturation)

@@ -6,14 +6,18 @@ use super::{good, refused};
 
 fn policies(text: &str) -> Vec<(i32, Fairness, Order)> {
     let settings = good(text).settings;
-    settings.pools[0].bands.iter().map(|b| (b.priority, b.fairness, b.order)).collect()
+    settings.pools[0]
+        .bands
+        .iter()
+        .map(|b| (b.priority, b.fairness.clone(), b.order.clone()))
+        .collect()
 }
 
 #[test]
 fn without_a_word_every_band_is_first_come_first_served_over_all_flows() {
-    let plain = (0, Fairness::GlobalStrict, Order::Fcfs);
-    assert_eq!(policies(""), [plain]);
-    assert_eq!(policies("pools: {p: {}}"), [plain]);
+    let plain = [(0, Fairness::GlobalStrict, Order::Fcfs)];
+    assert_eq!(policies(""), plain);
+    assert_eq!(policies("pools: {p: {}}"), plain);
 }
 
 #[test]
@@ -23,9 +27,9 @@ fn a_band_wins_over_its_pool_and_short_words_mean_the_types() {
         {priority: 1, order: slo-deadline}, {priority: 0, order: edf, fairness: {type: global-strict-fairness-policy}}]}}";
     let (strict, robin) = (Fairness::GlobalStrict, Fairness::RoundRobin);
     let expected = [
-        (3, robin, Order::Edf),
-        (2, strict, Order::Fcfs),
-        (1, robin, Order::SloDeadline),
+        (3, robin.clone(), Order::Edf),
+        (2, strict.clone(), Order::Fcfs),
+        (1, robin.clone(), Order::SloDeadline),
         (0, strict, Order::Edf),
     ];
     assert_eq!(policies(text), expected);

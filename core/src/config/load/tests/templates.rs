@@ -8,7 +8,7 @@ use crate::types::template::{BandTemplate, Templates, UnknownPriority};
 use super::{good, refused};
 
 fn templates(text: &str) -> Templates {
-    good(text).settings.pools[0].templates
+    good(text).settings.pools[0].templates.clone()
 }
 
 const fn like(fairness: Fairness, order: Order) -> BandTemplate {
@@ -34,10 +34,10 @@ fn a_pool_has_a_template_for_each_sign_and_room_for_what_it_makes() {
         negativeBandTemplate: {fairness: global-strict}, bandIdle: 90s}}";
     let all = templates(text);
     assert_eq!((all.unknown, all.idle), (UnknownPriority::Template, Some(Duration::from_secs(90))));
-    assert_eq!((all.of(7), all.of(0), all.of(-1)), (ROBIN, ROBIN, PLAIN));
+    assert_eq!((all.of(7), all.of(0), all.of(-1)), (&ROBIN, &ROBIN, &PLAIN));
     // The negative one falls back to the other.
     let one = templates("pools: {p: {bandTemplate: {fairness: round-robin, order: edf}}}");
-    assert_eq!((one.of(-1), templates("pools: {p: {bandIdle: unlimited}}").idle), (ROBIN, None));
+    assert_eq!((one.of(-1), templates("pools: {p: {bandIdle: unlimited}}").idle), (&ROBIN, None));
     let room = |text: &str| good(text).settings.pools[0].most_bands();
     assert_eq!(room("pools: {p: {bands: [{priority: 5}]}}"), 2);
     assert_eq!(room("pools: {p: {unknownPriority: template}}"), 16);
@@ -50,9 +50,9 @@ fn the_seeds_default_bands_are_the_templates_of_pools_that_state_none() {
 flowControl: {defaultPriorityBand: {priority: 0, fairnessPolicyRef: rr, orderingPolicyRef: edf-ordering-policy},
   defaultNegativePriorityBand: {fairnessPolicyRef: global-strict-fairness-policy}}\n";
     let all = templates(seeds);
-    assert_eq!((all.of(3), all.of(-3), all.unknown), (ROBIN, PLAIN, UnknownPriority::Error));
+    assert_eq!((all.of(3), all.of(-3), all.unknown), (&ROBIN, &PLAIN, UnknownPriority::Error));
     let own = templates(&format!("{seeds}pools: {{p: {{bandTemplate: {{}}}}}}"));
-    assert_eq!((own.of(3), own.of(-3)), (PLAIN, PLAIN));
+    assert_eq!((own.of(3), own.of(-3)), (&PLAIN, &PLAIN));
 }
 
 #[test]
