@@ -54,7 +54,7 @@ pub fn resolve(word: u64, standing: impl FnOnce() -> u64) -> u64 {
     match word {
         FOREVER => FOREVER,
         DEFAULT => standing(),
-        _ if word < LIMIT || word >= AT => word,
+        _ if !(LIMIT..AT).contains(&word) => word,
         _ => shorter(word, standing()),
     }
 }

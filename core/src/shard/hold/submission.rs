@@ -49,7 +49,7 @@ impl Newcomer {
     /// As somebody who will not wait.
     pub(in crate::shard) const fn now_or_never(self) -> Submission {
         let Self { flow, flow_generation, cost, band } = self;
-        Submission { cost, flow_generation, ..Submission::new(band, flow, 0) }
+        Submission { flow_generation, cost, ..Submission::new(band, flow, 0) }
     }
 }
 
