@@ -191,6 +191,16 @@ unsafe impl Send for PoolCore {}
 // SAFETY: as above.
 unsafe impl Sync for PoolCore {}
 
+/// Whether the settings ask of every admit what only the general turn does.
+fn is_slow(settings: &PoolSettings, gates: &BandGates) -> bool {
+    settings.is_tracked()
+        || settings.no_backend_ttl.is_some()
+        || settings.mode == PoolMode::Observe
+        || matches!(settings.selection, BandSelection::Custom(_))
+        || gates.is_dynamic()
+        || gates.counts_dispatches()
+}
+
 impl PoolCore {
     /// No saturation was set: running / capacity rules.
     const NO_GAUGE: u64 = u64::MAX;
@@ -213,13 +223,8 @@ impl PoolCore {
         let gates = BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
         let most_bands = settings.most_bands();
         let gate = PoolGate::new(units);
+        let is_slow = is_slow(settings, &gates);
         // Limits concern who waits: admits that need not are as fast as ever.
-        let is_slow = settings.is_tracked()
-            || settings.no_backend_ttl.is_some()
-            || settings.mode == PoolMode::Observe
-            || matches!(settings.selection, BandSelection::Custom(_))
-            || gates.is_dynamic()
-            || gates.counts_dispatches();
         let is_general = is_slow || settings.is_limited();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
