@@ -195,6 +195,24 @@ unsafe impl Send for PoolCore {}
 // SAFETY: as above.
 unsafe impl Sync for PoolCore {}
 
+/// Whether the settings ask of every admit what only the general turn does.
+fn is_slow(settings: &PoolSettings, gates: &BandGates) -> bool {
+    settings.is_tracked()
+        || settings.no_backend_ttl.is_some()
+        || settings.mode == PoolMode::Observe
+        || matches!(settings.selection, BandSelection::Custom(_))
+        || gates.is_dynamic()
+}
+
+/// The gates of a new pool, and what its backends report if it follows them.
+fn gates(settings: &PoolSettings, bands: &[i32]) -> (BandGates, Option<Box<Reports>>) {
+    let gates = BandGates::new(&settings.holdback, &settings.selection, bands, settings.slots);
+    match Watch::new(settings).map(Reports::new) {
+        Some(reports) => (gates.expecting_counts(), Some(reports)),
+        None => (gates, None),
+    }
+}
+
 impl PoolCore {
     /// No saturation was set: running / capacity rules.
     const NO_GAUGE: u64 = u64::MAX;
@@ -214,21 +232,11 @@ impl PoolCore {
     ) -> Self {
         let mut bands: Vec<i32> = settings.bands.iter().map(|band| band.priority).collect();
         bands.sort_unstable_by(|a, b| b.cmp(a));
-        let mut gates =
-            BandGates::new(&settings.holdback, &settings.selection, &bands, settings.slots);
-        let reports = Watch::new(settings).map(Reports::new);
-        if reports.is_some() {
-            gates = gates.expecting_counts();
-        }
+        let (gates, reports) = gates(settings, &bands);
         let most_bands = settings.most_bands();
         let gate = PoolGate::new(units);
+        let is_slow = reports.is_some() || is_slow(settings, &gates);
         // Limits concern who waits: admits that need not are as fast as ever.
-        let is_slow = settings.is_tracked()
-            || settings.no_backend_ttl.is_some()
-            || settings.mode == PoolMode::Observe
-            || matches!(settings.selection, BandSelection::Custom(_))
-            || gates.is_dynamic()
-            || reports.is_some();
         let is_general = is_slow || settings.is_limited();
         for band in 0..bands.len() {
             let reserve = gates.reserve(band, units);
