@@ -1,6 +1,6 @@
 //! How long requests wait: timeouts, times to live, hints, absolute deadlines, and pools without backends.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-#![cfg(not(loom))]
+#![cfg(all(not(loom), feature = "config"))]
 
 mod common;
 

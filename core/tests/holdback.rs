@@ -1,6 +1,6 @@
 //! Every shape of ceilings through the loader and `submit`: the configuration decides which request is granted.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-#![cfg(not(loom))]
+#![cfg(all(not(loom), feature = "config"))]
 
 use bandgate_core::clock::Clock;
 use bandgate_core::config::Config;

@@ -1,6 +1,6 @@
 //! How much may wait: of a band, a pool, the engine, a tenant, through a YAML document and `submit`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-#![cfg(not(loom))]
+#![cfg(all(not(loom), feature = "config"))]
 
 mod common;
 

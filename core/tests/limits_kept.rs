@@ -1,6 +1,6 @@
 //! What waits is booked right however long it stays, through reloads, deadlines and observing.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-#![cfg(not(loom))]
+#![cfg(all(not(loom), feature = "config"))]
 
 mod common;
 

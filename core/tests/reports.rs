@@ -2,7 +2,7 @@
 //! granted, what is dispatched since is counted, and what grows old is stale without another report.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 #![allow(clippy::float_arithmetic, reason = "saturations are compared with what they should be")]
-#![cfg(not(loom))]
+#![cfg(all(not(loom), feature = "config"))]
 
 #[path = "reports/bed.rs"]
 mod bed;
