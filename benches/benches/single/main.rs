@@ -1,4 +1,4 @@
-//! One thread, criterion: P1, P2, P3, P4, P7, P14, P16, P17. Each group is an id of the table.
+//! One thread, criterion: P1, P2, P3, P4, P7, P14, P16, P17, scale. Each group is an id of the table.
 #![allow(missing_docs, reason = "a program, not a library")]
 #![allow(
     clippy::float_arithmetic,
@@ -19,6 +19,7 @@ mod p07_tasks;
 mod p14_replay;
 mod p16_beside;
 mod p17_timers;
+mod scale;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -42,5 +43,6 @@ fn main() {
     p14_replay::run(&mut criterion);
     p16_beside::run(&mut criterion);
     p17_timers::run(&mut criterion);
+    scale::run(&mut criterion);
     criterion.final_summary();
 }

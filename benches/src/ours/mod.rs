@@ -6,7 +6,8 @@
 //! - [`beside`]: admits beside waiters that may not run;
 //! - [`tasks`]: async tasks over one slot;
 //! - [`decision`], [`timers`]: the queues, the policies and the wheel alone;
-//! - [`replay`]: a recorded trace in virtual time.
+//! - [`replay`]: a recorded trace in virtual time;
+//! - [`scale`]: decisions over many bands and flows, expiry and drain of many.
 #![forbid(unsafe_code)]
 
 pub mod beside;
@@ -14,6 +15,7 @@ pub mod cross;
 pub mod decision;
 pub mod handoff;
 pub mod replay;
+pub mod scale;
 pub mod tasks;
 pub mod timers;
 
