@@ -4,9 +4,9 @@
     reason = "a saturation is a float; no order is decided by it here"
 )]
 
-use bandgate_core::Engine;
 use bandgate_core::types::extend::{BackendSample, Sampled, SaturationDetector};
 use bandgate_core::types::saturation::SaturationSource;
+use bandgate_core::{Engine, Request};
 use serde::Deserialize;
 
 /// `parameters:` of the type, and the detector as well.
@@ -45,6 +45,12 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let sampled = custom.make().read(&samples);
     assert!((sampled.saturation - 0.25).abs() < 1e-9);
 
-    let _engine = builder.start(&settings)?;
+    // And what a pool does: one backend more may fill up before the next report, then another, but not a fifth.
+    let engine = builder.start(&settings)?;
+    let pool = engine.pool("default")?;
+    pool.report_backends(&samples)?;
+    let request = Request::new(pool.band(0)?);
+    let running: Vec<_> = (0..8).map_while(|_| pool.try_admit(&request).ok()).collect();
+    assert_eq!(running.len(), 3);
     Ok(())
 }

@@ -296,3 +296,19 @@ fn a_detector_of_the_host_is_named_in_both_spellings() {
         assert_eq!(custom.make().read(&[]), Sampled { saturation: 0.75, ..Sampled::default() });
     }
 }
+
+#[test]
+fn what_a_detector_of_the_host_reads_gates_and_what_is_sent_since_counts_on() {
+    let builder = builder().register_saturation_detector("constant", Constant::clone).unwrap();
+    for (at, is_open) in [("0.75", true), ("1.0", false)] {
+        let text =
+            document(&format!("saturation: {{type: constant, parameters: {{at: {at}}}}}"), "");
+        let settings = builder.load(&text, [], "t.yaml").unwrap().settings;
+        let engine = builder.start(&settings).unwrap();
+        let pool = engine.pool("default").unwrap();
+        let request = Request::new(pool.band(0).unwrap());
+        assert!(pool.try_admit(&request).is_ok(), "until the first report the slots count");
+        pool.report_backends(&[BackendSample::default()]).unwrap();
+        assert_eq!(pool.try_admit(&request).is_ok(), is_open, "{at}");
+    }
+}
