@@ -77,7 +77,7 @@ fn stale_command(world: &World) -> Command {
 #[test]
 fn o3_an_own_submit_queues_behind_a_hole() {
     let witnesses = &["first in the ring", "waiter granted"];
-    check_world("o3", 500, Bound::new(3, 4), witnesses, |ghost| {
+    check_world("o3", 500, Bound::new(2, 3), witnesses, |ghost| {
         let world = World::new(Spec { ring: 4, ..Spec::TWO }, ghost);
         let command = stale_command(&world);
         let held = world.hold();

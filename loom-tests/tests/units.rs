@@ -113,7 +113,7 @@ fn e1_a_release_passes_the_unit_to_the_pool_that_asks() {
 /// asker or the asker finds the unit; whatever drives pools afterwards is not there to help.
 #[test]
 fn e2_an_idle_unit_and_its_asker_find_each_other() {
-    check("e2 alone", 100, Bound::NONE, &["by mail", "by the second look"], |ghost| {
+    check("e2 alone", 50, Bound::NONE, &["by mail", "by the second look"], |ghost| {
         let (ceiling, units) = Ceiling::split(1, &[1, 0]);
         assert_eq!(units[..], [1, 0]);
         let ceiling = Arc::new(ceiling);

@@ -358,8 +358,8 @@ impl Shard {
     }
 
     /// Recalls units and drives pools that got some, until no errand is left. Bounded: only a pool asks that
-    /// would use the unit at once, so each unit that moves ends in a grant, and nothing comes back here. A pool whose LOCK is taken is looked after by
-    /// its holder, one that a thread decides for by that thread.
+    /// would use the unit at once, so each unit that moves ends in a grant, and nothing comes back here. A pool
+    /// whose LOCK is taken is looked after by its holder, one that a thread decides for by that thread.
     #[cold]
     #[inline(never)]
     pub(super) fn run_errands(&self, mut errands: Errands, ceiling: &Ceiling) {
