@@ -67,6 +67,21 @@ fn under_total_refusal_the_numbers_are_right_and_a_new_limit_shows() {
     drop(held);
 }
 
+/// A queue that is full because nothing serves it is not the caller's doing, and the reason says so.
+#[test]
+fn a_full_queue_without_backends_is_refused_for_the_backends() {
+    let mut settings = settings(DriverKind::Host, 1, &[10]);
+    settings.pools[0].bands[0].limits.requests = Some(0);
+    let (engine, pool, _clock) = host(&settings);
+    let queue = engine.completion_queue(4).unwrap();
+    pool.set_backends(0).unwrap();
+    let answer = pool.submit(&request(&pool, 10), &queue, 0);
+    assert_eq!(answer.unwrap_err(), Reason::NoBackend);
+    assert_eq!(refused(&pool, 10, Reason::NoBackend), 1);
+    pool.set_backends(1).unwrap();
+    assert!(pool.submit(&request(&pool, 10), &queue, 0).is_ok());
+}
+
 /// U103: what was drained keeps its last depth.
 #[test]
 fn what_is_drained_reads_zero_and_keeps_its_series() {

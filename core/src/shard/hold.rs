@@ -230,7 +230,7 @@ impl<'s, 'n> Hold<'s, 'n> {
         if self.st.limits.on
             && let Some(bound) = self.book(&Wait::of(submission))
         {
-            return self.refused(submission, bound.refusal(true).reason);
+            return self.refused(submission, bound.refusal(!self.st.backends.none_exists()).reason);
         }
         let (idx, generation) = match self.take_entry(submission) {
             Ok(entry) => entry,

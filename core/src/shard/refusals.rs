@@ -131,7 +131,11 @@ impl Hold<'_, '_> {
         }
         let Some(bound) = self.st.full(&Wait::of(sub)) else { return false };
         self.st.stats.would_reject += 1;
-        self.note_refusal(sub.band, sub.flow, bound.refusal(true).reason);
+        self.note_refusal(
+            sub.band,
+            sub.flow,
+            bound.refusal(!self.st.backends.none_exists()).reason,
+        );
         true
     }
 

@@ -41,16 +41,23 @@ fn state<R>(pool: &PoolCore, look: impl FnOnce(&mut PoolState) -> R) -> R {
     seen
 }
 
-#[test]
-fn a_submit_behind_a_hole_keeps_its_place_in_a_drain() {
-    let shard = shard(1, 8);
+/// The one slot is taken and somebody stands behind a hole in the ring when the drain comes: the hole, and his entry.
+fn drained_behind_a_hole(shard: &Shard) -> (u64, u32) {
     let pool = &shard.pools()[0];
     let ask = submission(NONE, 1);
     assert_eq!(shard.submit(pool, &ask), Answer::Granted);
     let hole = pool.ring.leave_hole().unwrap();
     let Answer::Queued { idx, .. } = shard.submit(pool, &ask) else { panic!("behind the hole") };
     shard.drain(pool);
-    let late = shard.submit(pool, &ask);
+    (hole, idx)
+}
+
+#[test]
+fn a_submit_behind_a_hole_keeps_its_place_in_a_drain() {
+    let shard = shard(1, 8);
+    let pool = &shard.pools()[0];
+    let (hole, idx) = drained_behind_a_hole(&shard);
+    let late = shard.submit(pool, &submission(NONE, 1));
     assert_eq!(late, Answer::Rejected(Reason::ShuttingDown), "the drain is in force for newcomers");
     pool.ring.fill_hole(hole, codes::cancel(63, 99));
     shard.try_turn(pool, &Now::lazy(shard.clock()), TURN_BUDGET);
@@ -68,11 +75,7 @@ fn a_submit_behind_a_hole_keeps_its_place_in_a_drain() {
 fn a_shutdown_does_not_wait_for_the_drain_before_it() {
     let shard = shard(1, 8);
     let pool = &shard.pools()[0];
-    let ask = submission(NONE, 1);
-    assert_eq!(shard.submit(pool, &ask), Answer::Granted);
-    let hole = pool.ring.leave_hole().unwrap();
-    let Answer::Queued { idx, .. } = shard.submit(pool, &ask) else { panic!("behind the hole") };
-    shard.drain(pool);
+    let (hole, idx) = drained_behind_a_hole(&shard);
     shard.shut_down(pool);
     assert!(shard.view(pool).closed);
     pool.ring.fill_hole(hole, codes::cancel(63, 99));

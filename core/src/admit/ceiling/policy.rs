@@ -161,17 +161,3 @@ fn finish(out: &mut Ceilings) -> u32 {
     sweep(out);
     faulty
 }
-
-/// Logs that a policy of this pool answered with ceilings that are none. The caller does so once per pool, and not
-/// under LOCK.
-#[cold]
-pub fn warn_faulty(pool: usize, count: u64) {
-    #[cfg(feature = "config")]
-    tracing::warn!(
-        pool,
-        count,
-        "a usage limit policy gave ceilings that are NaN or outside 0..=1; each counts as 1.0"
-    );
-    #[cfg(not(feature = "config"))]
-    let _ = (pool, count);
-}

@@ -349,8 +349,8 @@ impl BandGates {
         self.faults
     }
 
-    /// The same, once: at the first call after the first fault. For
-    /// [`warn_faulty`](super::ceiling::policy::warn_faulty), after the unlock.
+    /// The same, once: at the first call after the first fault. For the log,
+    /// after the unlock.
     pub fn untold_faults(&mut self) -> Option<u64> {
         let is_news = self.faults > 0 && !self.is_fault_told;
         self.is_fault_told |= is_news;

@@ -3,6 +3,7 @@
 #![allow(clippy::float_arithmetic, reason = "coordinates of a picture")]
 
 use bandgate_core::sim::report::{BandReport, ConfigReport, Report};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 const PANEL_WIDTH: u32 = 460;
@@ -34,7 +35,7 @@ pub(crate) fn svg(report: &Report) -> Result<String, String> {
     Ok(out)
 }
 
-type Drawn = Result<(), Box<dyn core::error::Error>>;
+pub(crate) type Drawn = Result<(), Box<dyn core::error::Error>>;
 
 fn draw(report: &Report, (rows, columns): (usize, usize), out: &mut String) -> Drawn {
     let size = (PANEL_WIDTH * u32::try_from(columns)?, HEAD + PANEL_HEIGHT * u32::try_from(rows)?);
@@ -100,9 +101,21 @@ fn draw_panel(
             }
         }
     }
+    label_series(&mut chart, SeriesLabelPosition::UpperLeft)
+}
+
+/// A chart over two plain scales.
+pub(crate) type Plain<'a, 'b> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// The box that says which line is which.
+pub(crate) fn label_series<'a, 'b: 'a>(
+    chart: &mut Plain<'a, 'b>,
+    at: SeriesLabelPosition,
+) -> Drawn {
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(at)
         .margin(8)
         .legend_area_size(22)
         .background_style(WHITE.mix(0.8))

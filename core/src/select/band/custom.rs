@@ -96,23 +96,10 @@ impl CustomBands {
         self.faults
     }
 
-    /// The same, once: at the first call after the first fault. For [`warn_faulty`], after the unlock.
+    /// The same, once: at the first call after the first fault. For the log, after the unlock.
     pub fn untold_faults(&mut self) -> Option<u64> {
         let is_news = self.faults > 0 && !self.is_fault_told;
         self.is_fault_told |= is_news;
         is_news.then_some(self.faults)
     }
-}
-
-/// Logs that the policy of this pool answered with orders that are none. Once per pool, and not under LOCK.
-#[cold]
-pub fn warn_faulty(pool: usize, count: u64) {
-    #[cfg(feature = "config")]
-    tracing::warn!(
-        pool,
-        count,
-        "a band selection policy gave an order that is no permutation of the bands; strict order was used"
-    );
-    #[cfg(not(feature = "config"))]
-    let _ = (pool, count);
 }

@@ -158,7 +158,7 @@ impl Hold<'_, '_> {
         if self.st.limits.on
             && let Some(bound) = self.book(&Wait::at(&body))
         {
-            let reason = bound.refusal(true).reason;
+            let reason = bound.refusal(!self.st.backends.none_exists()).reason;
             self.note_refusal(body.band, body.flow, reason);
             self.finish_entry(idx, &body, Some(reason));
             return;

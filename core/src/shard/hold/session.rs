@@ -4,9 +4,7 @@ use arrayvec::ArrayVec;
 
 use super::super::ceiling::Errands;
 use super::super::{Progress, Shard};
-use crate::admit::ceiling::policy::warn_faulty;
 use crate::clock::Now;
-use crate::select::band;
 use crate::types::TURN_BUDGET;
 
 /// Whom to wake after the unlock: entries with a waker, completion queues with a bell.
@@ -76,10 +74,18 @@ impl<'a> Session<'a> {
             self.deliver_all(shard);
         }
         if let Some((pool, count)) = self.faulty_ceilings.take() {
-            warn_faulty(pool, count);
+            warn(
+                pool,
+                count,
+                "a usage limit gave ceilings that are NaN or outside 0..=1: 1.0 counts",
+            );
         }
         if let Some((pool, count)) = self.faulty_orders.take() {
-            band::custom::warn_faulty(pool, count);
+            warn(
+                pool,
+                count,
+                "a band selection gave an order that is no permutation: strict counts",
+            );
         }
     }
 
@@ -103,4 +109,13 @@ impl<'a> Session<'a> {
     pub(in crate::shard) fn spend(&mut self) {
         self.budget = self.budget.saturating_sub(1);
     }
+}
+
+/// Logs that a policy of the host gave answers that are none: once per pool and kind, and not under LOCK.
+#[cold]
+fn warn(pool: usize, count: u64, what: &'static str) {
+    #[cfg(feature = "config")]
+    tracing::warn!(pool, count, "{what}");
+    #[cfg(not(feature = "config"))]
+    let _ = (pool, count, what);
 }

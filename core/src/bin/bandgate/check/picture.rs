@@ -20,7 +20,7 @@ use plotters::prelude::*;
 use super::levels::{Levels, Moved, signal, under};
 use super::tables::free_below;
 use crate::load;
-use crate::picture::{COLOURS, FONT};
+use crate::picture::{COLOURS, FONT, label_series};
 
 const WIDTH: u32 = 560;
 const HEAD: u32 = 64;
@@ -243,15 +243,7 @@ fn family(
         }
     }
     if gates.names.len() <= 8 {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerLeft)
-            .margin(8)
-            .legend_area_size(22)
-            .background_style(WHITE.mix(0.8))
-            .border_style(RGBColor(200, 200, 200))
-            .label_font((FONT, 13))
-            .draw()?;
+        label_series(&mut chart, SeriesLabelPosition::LowerLeft)?;
     }
     Ok(())
 }
